@@ -68,8 +68,8 @@ fn error_message(error: &Error) -> Message {
         _ => None,
     };
     match cause {
-        Some(why) => {
-            Message::in_both(|language| format!("{}: {why}.", text(language).trim_end_matches('.')))
+        Some(err) => {
+            Message::in_both(|language| format!("{}: {err}.", text(language).trim_end_matches('.')))
         }
         None => Message::in_both(text),
     }
@@ -143,7 +143,7 @@ fn find_hint(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Validation, _) => texts::FIX_FIELDS,
         (Exit::NotExecuted, _) => return hint_if_not_executed(error),
         (Exit::Usage, _) if error.kind() == ErrorKind::File => {
-            let cause = std::error::Error::source(error).and_then(|why| why.downcast_ref());
+            let cause = std::error::Error::source(error).and_then(|err| err.downcast_ref());
             return Some(cause.map_or(texts::SPECIFY_WRITABLE, unwritable_hint).into());
         }
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {

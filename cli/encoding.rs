@@ -100,7 +100,7 @@ pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
     };
     encoding.to_utf8(bytes, &mut text)?;
     let text = String::from_utf8(text)
-        .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why.utf8_error()))?;
+        .map_err(|err| io::Error::new(io::ErrorKind::InvalidData, err.utf8_error()))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
@@ -121,14 +121,14 @@ fn write_char(to: &mut impl Write, character: char) -> io::Result<()> {
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 fn from_windows_1252(byte: u8) -> char {
-    let special = byte.checked_sub(0x80).and_then(|place| WINDOWS_1252.chars().nth(place.into()));
+    let special = byte.checked_sub(0x80).and_then(|index| WINDOWS_1252.chars().nth(index.into()));
     special.unwrap_or_else(|| char::from(byte))
 }
 
 /// Returns the byte of a character in windows-1252, if it has one.
 pub(crate) fn to_windows_1252(character: char) -> Option<u8> {
     match WINDOWS_1252.chars().position(|known| known == character) {
-        Some(place) => u8::try_from(0x80 + place).ok(),
+        Some(index) => u8::try_from(0x80 + index).ok(),
         None if ('\u{80}'..'\u{A0}').contains(&character) => None,
         None => u8::try_from(u32::from(character)).ok(),
     }

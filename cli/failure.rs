@@ -104,20 +104,20 @@ impl Failure {
     }
 
     /// Returns the failure for a file that cannot be read.
-    pub(crate) fn for_unreadable_file(file: &str, why: &io::Error) -> Self {
-        let kind = why.kind();
-        let why = match kind {
+    pub(crate) fn for_unreadable_file(file: &str, err: &io::Error) -> Self {
+        let kind = err.kind();
+        let err = match kind {
             io::ErrorKind::NotFound => texts::FILE_NOT_FOUND.into(),
             io::ErrorKind::PermissionDenied => texts::PERMISSION_DENIED.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
             io::ErrorKind::InvalidData => texts::NOT_UTF8_FILE.into(),
-            _ => texts::AS_IS.with(&[("value", &why.to_string())]),
+            _ => texts::AS_IS.with(&[("value", &err.to_string())]),
         };
         let file = match file {
             "-" => texts::FROM_STDIN.into(),
             file => texts::AS_IS.with(&[("value", file)]),
         };
-        let message = texts::UNREADABLE.with_messages(&[("file", &file), ("why", &why)]);
+        let message = texts::UNREADABLE.with_messages(&[("file", &file), ("reason", &err)]);
         let hint = match kind {
             io::ErrorKind::InvalidData => texts::SAVE_AS_UTF8,
             _ => texts::SPECIFY_FILE,
@@ -132,14 +132,14 @@ impl Failure {
     }
 
     /// Returns the failure for a file that cannot be written.
-    pub(crate) fn for_unwritable_file(file: &str, why: &io::Error) -> Self {
-        let reason = match why.kind() {
+    pub(crate) fn for_unwritable_file(file: &str, err: &io::Error) -> Self {
+        let reason = match err.kind() {
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
-            _ => texts::AS_IS.with(&[("value", &why.to_string())]),
+            _ => texts::AS_IS.with(&[("value", &err.to_string())]),
         };
         let file = texts::AS_IS.with(&[("value", file)]);
-        let message = texts::UNWRITABLE.with_messages(&[("file", &file), ("why", &reason)]);
-        Self::new(Exit::Usage, "FILE", message).hint(unwritable_hint(why))
+        let message = texts::UNWRITABLE.with_messages(&[("file", &file), ("reason", &reason)]);
+        Self::new(Exit::Usage, "FILE", message).hint(unwritable_hint(err))
     }
 
     /// Returns the failure for an API key that is missing or malformed.
@@ -154,7 +154,7 @@ impl Failure {
             .with(|details| details.fields = fields)
     }
 
-    /// Adds warnings; one about a misspelt field, for instance, explains why another field is missing.
+    /// Adds warnings; one about a misspelt field, for instance, explains the absence of another field.
     pub(crate) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
         self.with(|details| details.warnings = warnings)
     }
@@ -183,20 +183,20 @@ impl Failure {
     }
 
     /// Returns the failure for an order that exists, but whose label could not be saved.
-    pub(crate) fn for_unsaved_label(number: &TrackingNumber, why: &Self) -> Self {
+    pub(crate) fn for_unsaved_label(number: &TrackingNumber, err: &Self) -> Self {
         // The label of a void order cannot be saved later either.
-        let is_void = why.code == ErrorCode::LabelVoided.code();
+        let is_void = err.code == ErrorCode::LabelVoided.code();
         let message = if is_void {
             texts::LABEL_VOIDED.into()
         } else {
-            texts::LABEL_UNSAVED.with_message("why", &why.message)
+            texts::LABEL_UNSAVED.with_message("reason", &err.message)
         };
         let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
-        let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
-        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|details| {
-            details.status = why.status;
-            details.request_id.clone_from(&why.request_id);
-            details.retry_after = why.retry_after;
+        let hint = err.hint.clone().filter(|_| is_void).unwrap_or_else(get);
+        Self::new(Exit::Partly, &err.code, message).hint(hint).with(|details| {
+            details.status = err.status;
+            details.request_id.clone_from(&err.request_id);
+            details.retry_after = err.retry_after;
         })
     }
 
@@ -232,16 +232,20 @@ impl Failure {
     }
 
     /// Returns the failure for results that could not be written to standard output.
-    pub(crate) fn for_lost_output(why: &impl Display) -> Self {
-        Self::new(Exit::Internal, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
+    pub(crate) fn for_lost_output(err: &impl Display) -> Self {
+        Self::new(
+            Exit::Internal,
+            "OUTPUT",
+            texts::OUTPUT_LOST.with(&[("reason", &err.to_string())]),
+        )
     }
 
     /// Returns the failure for a system without something that every call needs, such as file descriptors.
-    pub(crate) fn for_failed_start(why: &impl Display) -> Self {
+    pub(crate) fn for_failed_start(err: &impl Display) -> Self {
         Self::new(
             Exit::Internal,
             "NOT_STARTED",
-            texts::NOT_STARTED.with(&[("why", &why.to_string())]),
+            texts::NOT_STARTED.with(&[("reason", &err.to_string())]),
         )
     }
 
@@ -252,8 +256,8 @@ impl Failure {
 }
 
 /// Returns the remedy for a file that cannot be written.
-pub(crate) fn unwritable_hint(why: &io::Error) -> texts::Text {
-    match why.kind() {
+pub(crate) fn unwritable_hint(err: &io::Error) -> texts::Text {
+    match err.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => texts::FREE_SPACE,
         _ => texts::SPECIFY_WRITABLE,
     }

@@ -54,14 +54,14 @@ impl Source {
             Self::Stdin => io::stdin().lock().read_to_end(&mut bytes).map(drop),
         };
         let text = read.and_then(|()| encoding::decode(&bytes));
-        text.map_err(|why| Failure::for_unreadable_file(&self.name(), &why))
+        text.map_err(|err| Failure::for_unreadable_file(&self.name(), &err))
     }
 }
 
 /// Reads the first line of standard input.
 pub(crate) fn line() -> Result<String, Failure> {
     let line = first_line(io::stdin().lock());
-    line.map_err(|why| Failure::for_unreadable_file("-", &why))
+    line.map_err(|err| Failure::for_unreadable_file("-", &err))
 }
 
 fn first_line(mut input: impl BufRead) -> io::Result<String> {
@@ -76,7 +76,7 @@ fn first_line(mut input: impl BufRead) -> io::Result<String> {
 
 /// Reads a line from the terminal, without echo.
 pub(crate) fn hidden_line() -> Result<String, Failure> {
-    rpassword::read_password().map_err(|why| Failure::for_unreadable_file("-", &why))
+    rpassword::read_password().map_err(|err| Failure::for_unreadable_file("-", &err))
 }
 
 /// Returns each line that is not blank, trimmed.
@@ -84,7 +84,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns true for a text whose first line has several cells and is not JSON.
+/// Returns `true` for a text whose first line has several cells and is not JSON.
 pub(crate) fn is_table(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
     first.contains([',', ';', '\t', '|']) && !first.contains(['{', '[', ':'])
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_one_order_or_an_array_or_one_a_line() {
+    fn a_file_holds_one_order_an_array_or_one_order_per_line() {
         let table: [(&str, &[&str]); 12] = [
             ("", &[]),
             (" \n", &[]),

@@ -22,7 +22,7 @@ use crate::{
     toml_file,
 };
 
-/// The profiles file. Its document is edited in place, so that the user's comments are kept.
+/// The profiles file. Edits change its document, so that the user's comments are kept.
 #[derive(Debug)]
 pub(crate) struct Profiles {
     pub(crate) file: PathBuf,
@@ -55,7 +55,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The reason why the file cannot be used. The message quotes no line of it, because the line may contain a key.
+/// The reason that the file cannot be used. The message quotes no line of it, because the line may contain a key.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigError {
     message: Message,
@@ -169,9 +169,9 @@ fn parse_settings(document: &DocumentMut) -> Result<FileSettings, String> {
             PROFILES => {
                 let profiles = item.as_table_like().ok_or(name)?;
                 for (name, item) in profiles.iter() {
-                    let place = format!("{PROFILES}.{name}");
-                    let table = item.as_table_like().ok_or_else(|| place.clone())?;
-                    all.insert(name.to_owned(), profile(table, &place)?);
+                    let setting_path = format!("{PROFILES}.{name}");
+                    let table = item.as_table_like().ok_or_else(|| setting_path.clone())?;
+                    all.insert(name.to_owned(), profile(table, &setting_path)?);
                 }
             }
             other => return Err(other.to_owned()),
@@ -180,27 +180,30 @@ fn parse_settings(document: &DocumentMut) -> Result<FileSettings, String> {
     Ok((current, all))
 }
 
-fn profile(table: &dyn TableLike, place: &str) -> Result<Profile, String> {
+fn profile(table: &dyn TableLike, setting_path: &str) -> Result<Profile, String> {
     let mut profile = Profile::default();
     for (name, item) in table.iter() {
-        let place = format!("{place}.{name}");
-        let text = text(item, &place)?;
+        let setting_path = format!("{setting_path}.{name}");
+        let text = text(item, &setting_path)?;
         match name {
             "base_url" => profile.base_url = Some(text),
             "api_key" => profile.api_key = Some(Secret(text)),
             "language" => {
-                profile.language = Some(Lang::from_str(&text, true).map_err(|_| place)?.into());
+                profile.language =
+                    Some(Lang::from_str(&text, true).map_err(|_| setting_path)?.into());
             }
-            "output" => profile.output = Some(Format::from_str(&text, true).map_err(|_| place)?),
+            "output" => {
+                profile.output = Some(Format::from_str(&text, true).map_err(|_| setting_path)?);
+            }
             "sender" => profile.sender = Some(text.into()),
-            _ => return Err(place),
+            _ => return Err(setting_path),
         }
     }
     Ok(profile)
 }
 
-fn text(item: &Item, place: &str) -> Result<String, String> {
-    item.as_str().map(str::to_owned).ok_or_else(|| place.to_owned())
+fn text(item: &Item, setting_path: &str) -> Result<String, String> {
+    item.as_str().map(str::to_owned).ok_or_else(|| setting_path.to_owned())
 }
 
 #[cfg(unix)]
@@ -209,7 +212,7 @@ fn is_exposed(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
-/// Returns false: on Windows, the user's configuration directory is private by default.
+/// Returns `false`: on Windows, the user's configuration directory is private by default.
 #[cfg(not(unix))]
 fn is_exposed(_: &Path) -> bool {
     false
@@ -269,8 +272,8 @@ mod tests {
             ("[profiles.live]\nlanguage = 'fr'", "profiles.live.language"),
             ("[profiles.live]\noutput = 'yaml'", "profiles.live.output"),
         ];
-        for (text, place) in table {
-            assert_eq!(parse(text).unwrap_err(), place, "{text}");
+        for (text, setting_path) in table {
+            assert_eq!(parse(text).unwrap_err(), setting_path, "{text}");
         }
     }
 }

@@ -46,7 +46,7 @@ fn strip_lines(lines: Vec<String>) -> impl Iterator<Item = String> {
     unquoted.enumerate().filter(|(at, line)| *at > 0 || !is_heading(line)).map(|(_, line)| line)
 }
 
-/// Returns true for the heading of a column of tracking numbers.
+/// Returns `true` for the heading of a column of tracking numbers.
 fn is_heading(line: &str) -> bool {
     let shown = [Language::En, Language::Es].map(|language| texts::TRACKING_NUMBER.pick(language));
     let names = ["trackingNumber", "tracking_number"].into_iter().chain(shown);
@@ -147,7 +147,7 @@ fn faults(typed: &[String]) -> Vec<FieldFault> {
         )];
     }
     let wrong = typed.iter().enumerate().filter(|(_, text)| TrackingNumber::parse(text).is_err());
-    wrong.map(|(place, text)| invalid_number(format!("trackingNumbers[{place}]"), text)).collect()
+    wrong.map(|(index, text)| invalid_number(format!("trackingNumbers[{index}]"), text)).collect()
 }
 
 fn invalid_number(field: String, text: &str) -> FieldFault {

@@ -314,9 +314,9 @@ fn resolve_label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let unwritable =
-        |why: io::ErrorKind| Failure::for_unwritable_file(&path.to_string_lossy(), &why.into());
+        |err: io::ErrorKind| Failure::for_unwritable_file(&path.to_string_lossy(), &err.into());
     match directory.metadata() {
-        Err(why) => Err(Failure::for_unwritable_file(&path.to_string_lossy(), &why)),
+        Err(err) => Err(Failure::for_unwritable_file(&path.to_string_lossy(), &err)),
         Ok(found) if !found.is_dir() => Err(unwritable(io::ErrorKind::NotADirectory)),
         Ok(_) if path.is_dir() => Err(unwritable(io::ErrorKind::IsADirectory)),
         Ok(_) => Ok(Some(LabelFile { path, format })),

@@ -4,7 +4,7 @@ use parcelo::{IdempotencyKey, OrderRequest};
 
 use crate::texts::{self, Message};
 
-/// The reason why a repeated call is not executed twice.
+/// The reason that a repeated call is not executed twice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ResumeHint<'a> {
     /// It only reads.
@@ -17,7 +17,7 @@ pub(crate) enum ResumeHint<'a> {
     SameRequest,
     /// The service recognizes the same manifest even without a key.
     SameManifest,
-    /// Nothing does: the user has to check first.
+    /// Nothing prevents it: the user has to check first.
     CheckFirst,
 }
 

@@ -208,7 +208,7 @@ texts! {
     ADD_YES = "Add --yes to confirm.", "Agregue --yes para confirmar.";
     DECLINED = "Nothing was deleted.", "No se borró nada.";
     INVALID_COUNTRY = "'{value}' is not an assigned country code (ISO 3166-1), such as EC", "'{value}' no es un código de país asignado (ISO 3166-1), como EC";
-    UNREADABLE = "Cannot read {file}: {why}.", "No se puede leer {file}: {why}.";
+    UNREADABLE = "Cannot read {file}: {reason}.", "No se puede leer {file}: {reason}.";
     UNREADABLE_ROW = "This version cannot read part of the service's response: {json}", "Esta versión no puede leer una parte de la respuesta del servicio: {json}";
     FILE_NOT_FOUND = "file not found", "el archivo no existe";
     PERMISSION_DENIED = "permission denied", "permiso denegado";
@@ -216,7 +216,7 @@ texts! {
     NOT_UTF8_FILE = "it is not UTF-8 text", "no es texto UTF-8";
     SAVE_AS_UTF8 = "Save it as UTF-8 and try again.", "Guárdelo como UTF-8 e inténtelo de nuevo.";
     SPECIFY_FILE = "Specify a file that you can read, or - for standard input.", "Indique un archivo que pueda leer o - para la entrada estándar.";
-    UNWRITABLE = "Cannot write {file}: {why}.", "No se puede escribir {file}: {why}.";
+    UNWRITABLE = "Cannot write {file}: {reason}.", "No se puede escribir {file}: {reason}.";
     SPECIFY_WRITABLE = "Specify a file or directory that you can write to; with --label the directory must exist.", "Indique un archivo o directorio en el que pueda escribir; con --label el directorio debe existir.";
     FREE_SPACE = "Free some space on the disk.", "Libere espacio en el disco.";
     UNKNOWN_LABEL_ENDING = "{file}: the ending of a label file is .pdf, .zpl or .png.", "{file}: un archivo de etiqueta termina en .pdf, .zpl o .png.";
@@ -287,11 +287,11 @@ texts! {
     INTERRUPTED = "Interrupted.", "Interrumpido.";
     PARTLY_FAILED = "{done} of {all} succeeded; {failed} failed.", "Completados: {done} de {all}; fallidos: {failed}.";
     ALL_FAILED = "None of {all} succeeded.", "No se completó ninguno de {all}.";
-    LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
+    LABEL_UNSAVED = "The order was created, but its label could not be saved: {reason}", "El pedido se creó, pero no se pudo guardar su etiqueta: {reason}";
     LABEL_VOIDED = "The order was created earlier and its parcel was voided since: its label is no longer available.", "El pedido se creó antes y su paquete se anuló después: su etiqueta ya no está disponible.";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";
-    OUTPUT_LOST = "Cannot write to standard output: {why}.", "No se puede escribir en la salida estándar: {why}.";
-    NOT_STARTED = "Cannot start: {why}.", "No se puede iniciar: {why}.";
+    OUTPUT_LOST = "Cannot write to standard output: {reason}.", "No se puede escribir en la salida estándar: {reason}.";
+    NOT_STARTED = "Cannot start: {reason}.", "No se puede iniciar: {reason}.";
     BUG = "This is a bug in parcelo ({place}). Please report it with the command that you ran.", "Este es un error de parcelo ({place}). Repórtelo junto con el comando que ejecutó.";
 }
 

@@ -77,8 +77,8 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
 
 /// Describes an invalid value, with the valid range if the parser reports one.
 fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
-    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-    let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
+    let err = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    let range = err.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
     let (min, max) = range.unwrap_or_default();
     // The largest u32 is only a limit of the type, not one of ours.
     let max = Some(max.trim_start_matches('=')).filter(|max| *max != u32::MAX.to_string());

@@ -1,5 +1,5 @@
-//! A call in a trace: each of its attempts has a separate `traceparent` header (W3C Trace Context), with which gateway
-//! and service can relate their logs to the attempt.
+//! A call in a trace: each attempt has its own `traceparent` header (W3C Trace Context), so that the gateway and the
+//! service can relate their logs to the attempt.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example trace_context`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]

@@ -41,8 +41,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
             Err(error) => match error.next_step() {
                 NextStep::Settled | NextStep::LookUp { .. } => {
                     let mut parcels = client.orders().find(id).await?.into_iter();
-                    let living = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
-                    living.map(|parcel| parcel.tracking_number).ok_or(error)
+                    let active = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
+                    active.map(|parcel| parcel.tracking_number).ok_or(error)
                 }
                 _ => Err(error), // the next run sends it again, if that can help
             },
@@ -52,7 +52,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             continue;
         };
         client.labels().download(&number, LabelFormat::Pdf).save_in("labels").await?;
-        // Last: a noted order is skipped, and one that is not noted is sent again, which is safe.
+        // This comes last: a noted order is skipped, and any other is sent again, which is safe.
         file.write_all(format!("{id} {number}\n").as_bytes())?;
         file.sync_data()?;
     }

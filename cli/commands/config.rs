@@ -60,8 +60,8 @@ pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
 }
 
 fn write(profiles: &Profiles) -> Result<(), Failure> {
-    let unwritable = |why: std::io::Error| {
-        let values = [("file", &*profiles.file.to_string_lossy()), ("why", &why.to_string())];
+    let unwritable = |err: std::io::Error| {
+        let values = [("file", &*profiles.file.to_string_lossy()), ("reason", &err.to_string())];
         Failure::usage(texts::UNWRITABLE.with(&values), texts::SET_HOME)
     };
     profiles.write().map_err(unwritable)

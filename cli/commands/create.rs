@@ -43,7 +43,7 @@ pub(super) async fn create(
         Some(LabelFile { path, format }) => {
             match label::save(client, number, *format, path).await {
                 Ok(saved) => (Some(saved), None),
-                Err(why) => (None, Some(Failure::for_unsaved_label(number, &why))),
+                Err(err) => (None, Some(Failure::for_unsaved_label(number, &err))),
             }
         }
     };

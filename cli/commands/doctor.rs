@@ -96,8 +96,8 @@ async fn check_network(client: &Client) -> Result<Vec<Check>, Failure> {
 
 /// Resolves a host name. Returns the addresses as text.
 async fn resolve_host(host: &str, port: u16) -> Result<String, Failure> {
-    let unknown = |why: &str| {
-        let values = [("host", host), ("why", why)];
+    let unknown = |err: &str| {
+        let values = [("host", host), ("reason", err)];
         Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
             .hint(texts::CHECK_ADDRESS)
     };
@@ -107,8 +107,8 @@ async fn resolve_host(host: &str, port: u16) -> Result<String, Failure> {
             found.dedup();
             Ok(found.join(", "))
         }
-        Ok(Err(why)) => Err(unknown(&why.to_string())),
-        Err(why) => Err(unknown(&why.to_string())),
+        Ok(Err(err)) => Err(unknown(&err.to_string())),
+        Err(err) => Err(unknown(&err.to_string())),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn check(
     let rows = || RowReader::new(&file, &plan.settings, environment);
     let prescan = prescan(rows()?)?;
     let reports = unsent(rows()?, &prescan, RowOutcome::Valid)?;
-    let results = reports.finish(None).map_err(|why| temp_file_failure(&why))?;
+    let results = reports.finish(None).map_err(|err| temp_file_failure(&err))?;
     let failure = (prescan.invalid > 0).then(|| invalid_rows(&prescan));
     let notes = encoding_note(&file, plan).into_iter().collect();
     Ok(CommandOutcome { notes, ..outcome(results).failing(failure) })
@@ -83,7 +83,7 @@ pub(super) async fn import(
     let importer = RowImporter::new(client, plan, journal, known.orders);
     let mut notes: Vec<_> =
         encoding_note(&file, plan).into_iter().chain(importer.notes(&prescan)).collect();
-    let reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
+    let reports = ReportSpool::new().map_err(|err| temp_file_failure(&err))?;
     let progress = Progress::new(prescan.rows, plan.quiet, options);
     let in_flight = BTreeMap::new();
     let run = ImportRun { importer: &importer, prescan: &prescan, reports, in_flight, progress };
@@ -91,9 +91,9 @@ pub(super) async fn import(
     let counts = reports.counts();
     let done = done_rows(&counts, prescan.rows);
     // Existing orders are reported even if the results cannot be saved.
-    let results = save(reports, plan).map_err(|why| {
+    let results = save(reports, plan).map_err(|err| {
         let existing = texts::EXISTING_ORDERS.with(&[("n", &counts.existing().to_string())]);
-        stopped_failure(&counts, &why, &done.and(&existing))
+        stopped_failure(&counts, &err, &done.and(&existing))
     })?;
     // If the import was interrupted, the run that resumes it merges all labels.
     let merged = match (&plan.merge, &stop) {
@@ -142,14 +142,14 @@ async fn merge(
     results: &ImportResults,
     file: (&Path, LabelFormat),
 ) -> Result<MergeOutcome, Failure> {
-    let numbers = results.tracking_numbers().map_err(|why| temp_file_failure(&why))?;
+    let numbers = results.tracking_numbers().map_err(|err| temp_file_failure(&err))?;
     let (saved, failure) = super::merge::save(client, &numbers, file).await;
     let note = |saved: SavedLabels| {
         let (labels, file) = (saved.labels.to_string(), saved.file.to_string_lossy().into_owned());
         texts::MERGED_LABELS.with(&[("labels", &*labels), ("file", &*file)])
     };
     let mut notes: Vec<_> = saved.into_iter().map(note).collect();
-    notes.extend(failure.as_ref().map(|why| Message::from(texts::NOT_MERGED).and(&why.message)));
+    notes.extend(failure.as_ref().map(|err| Message::from(texts::NOT_MERGED).and(&err.message)));
     Ok(MergeOutcome { notes, failure })
 }
 
@@ -165,17 +165,17 @@ fn prescan(rows: RowReader<'_>) -> Result<Prescan, Failure> {
     Ok(prescan)
 }
 
-/// Reports all rows of a file of which none is sent.
+/// Reports all rows of a file without sending any.
 fn unsent(
     mut rows: RowReader<'_>,
     prescan: &Prescan,
     valid: RowOutcome,
 ) -> Result<ReportSpool, Failure> {
-    let mut reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
+    let mut reports = ReportSpool::new().map_err(|err| temp_file_failure(&err))?;
     for position in 0.. {
         let Some(row) = rows.next()? else { break };
         let report = rejection(&row, &rows, prescan).unwrap_or_else(|| RowReport::new(&row, valid));
-        reports.add(position, report).map_err(|why| temp_file_failure(&why))?;
+        reports.add(position, report).map_err(|err| temp_file_failure(&err))?;
     }
     Ok(reports)
 }
@@ -208,14 +208,14 @@ fn save(reports: ReportSpool, plan: &ImportPlan) -> Result<ImportResults, Failur
     let file = plan.results();
     reports
         .finish(Some(&file))
-        .map_err(|why| Failure::for_unwritable_file(&file.to_string_lossy(), &why))
+        .map_err(|err| Failure::for_unwritable_file(&file.to_string_lossy(), &err))
 }
 
-fn temp_file_failure(why: &io::Error) -> Failure {
-    Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), why)
+fn temp_file_failure(err: &io::Error) -> Failure {
+    Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), err)
 }
 
-/// The reason why no more rows are sent.
+/// The reason that no more rows are sent.
 enum ImportStop {
     Interrupted,
     /// Further rows would fail for the same reason.
@@ -273,8 +273,8 @@ impl ImportRun<'_> {
                     at_once = concurrency;
                     stop = stop.or(stop_reason(next, &mut unreachable));
                     self.in_flight.remove(&position);
-                    if let Err(why) = self.reports.add(position, report) {
-                        stop = stop.or_else(|| Some(ImportStop::Failing(temp_file_failure(&why))));
+                    if let Err(err) = self.reports.add(position, report) {
+                        stop = stop.or_else(|| Some(ImportStop::Failing(temp_file_failure(&err))));
                     }
                 }
                 Some(()) = interrupts.recv() => {
@@ -303,7 +303,7 @@ impl ImportRun<'_> {
         let rejection = rejection(&row, rows, self.prescan);
         let not_sent = || is_stopped.then(|| RowReport::new(&row, RowOutcome::NotSent));
         if let Some(report) = rejection.or_else(not_sent) {
-            self.reports.add(position, report).map_err(|why| temp_file_failure(&why))?;
+            self.reports.add(position, report).map_err(|err| temp_file_failure(&err))?;
             return Ok(NextRow::Reported);
         }
         let abandoned = RowReport::new(&row, RowOutcome::Unknown);
@@ -360,7 +360,7 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
         |exit, code: &str| Failure::new(exit, code, done.clone()).hint(texts::RESUME_IMPORT);
     let failure = match stop {
         Some(ImportStop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
-        Some(ImportStop::Failing(why)) => stopped_failure(counts, &why, done),
+        Some(ImportStop::Failing(err)) => stopped_failure(counts, &err, done),
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
         None if counts.complete() < counts.all() => {
             Failure::new(Exit::Partly, "PARTLY_FAILED", done.clone()).hint(texts::FIX_AND_RESUME)
@@ -377,24 +377,24 @@ fn done_rows(counts: &RowCounts, rows: u64) -> Message {
 }
 
 /// Returns the failure of a run that cannot continue: the existing orders, the reason, and how to resume.
-fn stopped_failure(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
+fn stopped_failure(counts: &RowCounts, err: &Failure, done: &Message) -> Failure {
     let exit = match (counts.get(RowOutcome::Unknown), counts.complete()) {
         (1.., _) => Exit::OutcomeUnknown,
         (0, 1..) => Exit::Partly,
-        (0, 0) => why.exit,
+        (0, 0) => err.exit,
     };
     let again = Message::from(texts::RESUME_IMPORT);
-    let hint = match &why.hint {
+    let hint = match &err.hint {
         // The failure's own hint is about a single request, and about a run without --resume.
-        _ if why.code == "UNEXPECTED_ANSWER" => Message::from(general::CHECK_ADDRESS).and(&again),
-        _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
-        _ if why.exit == Exit::NotExecuted => Message::from(texts::CHECK_NETWORK).and(&again),
+        _ if err.code == "UNEXPECTED_ANSWER" => Message::from(general::CHECK_ADDRESS).and(&again),
+        _ if err.exit == Exit::NotExecuted && err.status.is_some() => again,
+        _ if err.exit == Exit::NotExecuted => Message::from(texts::CHECK_NETWORK).and(&again),
         Some(hint) => hint.and(&again),
         None => again,
     };
-    Failure::new(exit, &why.code, done.and(&why.message)).hint(hint).with(|details| {
-        (details.status, details.retry_after) = (why.status, why.retry_after);
-        details.request_id.clone_from(&why.request_id);
+    Failure::new(exit, &err.code, done.and(&err.message)).hint(hint).with(|details| {
+        (details.status, details.retry_after) = (err.status, err.retry_after);
+        details.request_id.clone_from(&err.request_id);
         details.may_have_executed = exit == Exit::OutcomeUnknown;
     })
 }

@@ -68,11 +68,11 @@ pub(crate) enum LabelView {
 
 /// Creates the directory for saved files, unless it exists.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|why| {
+    fs::create_dir_all(directory).map_err(|err| {
         // A file is in the place of the directory.
-        let is_file = why.kind() == io::ErrorKind::AlreadyExists;
-        let why = if is_file { io::ErrorKind::NotADirectory.into() } else { why };
-        Failure::for_unwritable_file(&directory.to_string_lossy(), &why)
+        let is_file = err.kind() == io::ErrorKind::AlreadyExists;
+        let err = if is_file { io::ErrorKind::NotADirectory.into() } else { err };
+        Failure::for_unwritable_file(&directory.to_string_lossy(), &err)
     })
 }
 
@@ -157,13 +157,13 @@ pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Resul
         Ok(found) if !found.is_file() => {
             let bytes = call::execute_read(download.bytes()).await?;
             fs::write(file, &bytes)
-                .map_err(|why| Failure::for_unwritable_file(&file.to_string_lossy(), &why))?;
+                .map_err(|err| Failure::for_unwritable_file(&file.to_string_lossy(), &err))?;
             Ok(bytes.len() as u64)
         }
         // `save_to` replaces the path that it is given, so a symbolic link is resolved first and stays a link.
         Ok(_) => {
-            let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            call::execute_read(download.save_to(place)).await
+            let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+            call::execute_read(download.save_to(target)).await
         }
         Err(_) => call::execute_read(download.save_to(file)).await,
     }

@@ -56,8 +56,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Failure> {
     let port = config.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let busy = |why: std::io::Error| {
-        let values = [("port", &*port.to_string()), ("why", &why.to_string())];
+    let busy = |err: std::io::Error| {
+        let values = [("port", &*port.to_string()), ("reason", &err.to_string())];
         Failure::usage(texts::CANNOT_LISTEN.with(&values), texts::OTHER_PORT)
     };
     let listener = listener.map_err(busy)?;
@@ -82,7 +82,7 @@ fn client() -> Result<reqwest::Client, Failure> {
     };
     // Without root certificates the client cannot be built, even if it forwards only over http.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|why| Failure::for_failed_start(&why))
+    client.map_err(|err| Failure::for_failed_start(&err))
 }
 
 /// The state that all requests share.
@@ -91,7 +91,7 @@ struct ListenState {
     client: reqwest::Client,
     /// Notified when standard output can no longer be written to.
     closed: Notify,
-    /// The reason why an event could not be written, unless it was a closed pipe.
+    /// The reason that an event could not be written, unless it was a closed pipe.
     lost: OnceLock<String>,
 }
 
@@ -156,9 +156,9 @@ impl ListenState {
             .and_then(|verified| Ok((verified.id().to_owned(), verified.event()?)))
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
-            Err(why) => {
-                self.record_write(self.config.events.rejected(why, clock::now()));
-                rejection_status(why)
+            Err(err) => {
+                self.record_write(self.config.events.rejected(err, clock::now()));
+                rejection_status(err)
             }
         }
     }
@@ -234,8 +234,8 @@ const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
 ];
 
 /// Returns 401 for a signature mismatch, 400 for everything else.
-fn rejection_status(why: WebhookError) -> u16 {
-    match why {
+fn rejection_status(err: WebhookError) -> u16 {
+    match err {
         WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),
         _ => ErrorCode::ValidationFailed.status(),
     }

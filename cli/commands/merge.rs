@@ -57,9 +57,9 @@ pub(super) async fn save(
     (path, format): (&Path, LabelFormat),
 ) -> (Vec<SavedLabels>, Option<Failure>) {
     let mut saved = Vec::new();
-    for (place, part) in numbers.chunks(MAX_MERGED).enumerate() {
+    for (index, part) in numbers.chunks(MAX_MERGED).enumerate() {
         let file =
-            if numbers.len() > MAX_MERGED { numbered_path(path, place + 1) } else { path.into() };
+            if numbers.len() > MAX_MERGED { numbered_path(path, index + 1) } else { path.into() };
         match label::save_file(client.labels().batch(part, format), &file).await {
             Ok(bytes) => saved.push(SavedLabels { labels: part.len(), format, file, bytes }),
             Err(failure) => return (saved, Some(failure)),

@@ -167,7 +167,7 @@ fn block_on(
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|why| Failure::for_failed_start(&why))?
+        .map_err(|err| Failure::for_failed_start(&err))?
         .block_on(work)
 }
 

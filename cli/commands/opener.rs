@@ -20,15 +20,15 @@ const OPENER: &str = "xdg-open";
 
 /// Writes the content to a new file and opens it. The file is kept, because the program may read it at any time.
 pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
-    let file = write_private(name, content).map_err(|why| {
-        Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), &why)
+    let file = write_private(name, content).map_err(|err| {
+        Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), &err)
     })?;
     let mut opener = Command::new(OPENER);
     let opener = opener.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match opener.status() {
         // The opener of Windows returns 1 even after success.
         Ok(status) if status.success() || cfg!(windows) => Ok(file),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Err(failure(texts::NO_OPENER)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Err(failure(texts::NO_OPENER)),
         Ok(_) | Err(_) => Err(failure(texts::NOT_OPENED)),
     }
 }

@@ -86,8 +86,8 @@ fn page_note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message>
     }
     let [page, pages, total] =
         [u64::from(meta.page), meta.total_pages, meta.total].map(|number| number.to_string());
-    let places = [("page", &*page), ("pages", &*pages), ("total", &*total)];
-    (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
+    let values = [("page", &*page), ("pages", &*pages), ("total", &*total)];
+    (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&values))
 }
 
 /// Fetches all pages, one after the other. New orders move the others down in the meantime, so that a parcel may be on

@@ -118,9 +118,9 @@ impl<'a> RowImporter<'a> {
             Ok(file) => (RowReport { label_file: Some(file), ..report }, AfterRow::Succeeded),
             Err(error) => {
                 let kind = error.kind();
-                let why = Failure::from(error);
+                let err = Failure::from(error);
                 let report = RowReport { outcome: RowOutcome::LabelMissing, ..report };
-                (with_failure(report, &why), after_failure(kind, why))
+                (with_failure(report, &err), after_failure(kind, err))
             }
         }
     }
@@ -243,10 +243,10 @@ impl<'a> RowImporter<'a> {
             return ended;
         }
         let kind = error.kind();
-        let why = Failure::from(error);
+        let err = Failure::from(error);
         let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
-        let report = with_failure(RowReport::new(row, outcome), &why);
-        Box::new((report, after_failure(kind, why)))
+        let report = with_failure(RowReport::new(row, outcome), &err);
+        Box::new((report, after_failure(kind, err)))
     }
 
     /// Searches for an order that was sent so long ago that its key has expired.
@@ -289,9 +289,9 @@ impl<'a> RowImporter<'a> {
 
     /// Writes the entry to the journal, and returns once it is on disk: the next step must not be taken before.
     async fn record(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<RowResult>> {
-        self.journal.write(entry).await.map_err(|why| {
+        self.journal.write(entry).await.map_err(|err| {
             let failure =
-                Failure::for_unwritable_file(&self.plan.journal().to_string_lossy(), &why);
+                Failure::for_unwritable_file(&self.plan.journal().to_string_lossy(), &err);
             let outcome = match entry {
                 JournalEntry::Created { .. } => RowOutcome::Unknown,
                 _ => RowOutcome::NotSent,
@@ -356,19 +356,19 @@ fn merge_warnings(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning
     warnings
 }
 
-fn with_failure(report: RowReport, why: &Failure) -> RowReport {
-    if why.fields.is_empty() {
-        return report.with_message(&why.code, why.message.clone());
+fn with_failure(report: RowReport, err: &Failure) -> RowReport {
+    if err.fields.is_empty() {
+        return report.with_message(&err.code, err.message.clone());
     }
-    let faults = why.fields.iter().cloned().map(|fault| RowFault::from_field(fault, None));
+    let faults = err.fields.iter().cloned().map(|fault| RowFault::from_field(fault, None));
     faults.fold(report, RowReport::with_fault)
 }
 
 /// Returns the consequence of a failed call for other rows.
-fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
+fn after_failure(kind: ErrorKind, err: Failure) -> AfterRow {
     match kind {
         // An unknown endpoint means that the response does not come from the service's API.
-        ErrorKind::NotFound if why.code == ErrorCode::NotFound.code() => AfterRow::Stop(why),
+        ErrorKind::NotFound if err.code == ErrorCode::NotFound.code() => AfterRow::Stop(err),
         ErrorKind::Validation
         | ErrorKind::NotFound
         | ErrorKind::Conflict
@@ -380,8 +380,8 @@ fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
         | ErrorKind::Forbidden
         | ErrorKind::Config
         | ErrorKind::File
-        | ErrorKind::Unexpected => AfterRow::Stop(why),
+        | ErrorKind::Unexpected => AfterRow::Stop(err),
         // Network, Timeout, RateLimited, Server, Decode, and kinds that a later SDK adds.
-        _ => AfterRow::Transient(why),
+        _ => AfterRow::Transient(err),
     }
 }

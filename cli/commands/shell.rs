@@ -84,7 +84,7 @@ pub(super) fn print_page(path: &[String], language: Language) -> Result<CommandO
 /// Writes each command's manual page to a file.
 pub(super) fn write_pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
     let unwritable =
-        |why: std::io::Error| Failure::for_unwritable_file(&folder.to_string_lossy(), &why);
+        |err: std::io::Error| Failure::for_unwritable_file(&folder.to_string_lossy(), &err);
     label::make_directory(folder)?;
     let mut files = Vec::new();
     for (name, command) in commands(language) {
@@ -143,7 +143,7 @@ fn render_page(name: &str, command: Command, language: Language) -> Result<Vec<u
         .and_then(|()| {
             write_section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
         })
-        .map_err(|why| Failure::for_lost_output(&why))?;
+        .map_err(|err| Failure::for_lost_output(&err))?;
     Ok(capitalize_headings(&String::from_utf8_lossy(&text), language).into_bytes())
 }
 

@@ -128,12 +128,12 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
 
 /// Returns a CSV file for `order import` with every column and one order.
 pub(super) fn csv() -> Result<CommandOutcome, Failure> {
-    let lost = |why: csv::Error| Failure::for_lost_output(&why);
+    let lost = |err: csv::Error| Failure::for_lost_output(&err);
     let columns = import::sample();
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(columns.iter().map(|[name, _]| name)).map_err(lost)?;
     rows.write_record(columns.iter().map(|[_, sample]| sample)).map_err(lost)?;
-    let file = rows.into_inner().map_err(|why| Failure::for_lost_output(&why))?;
+    let file = rows.into_inner().map_err(|err| Failure::for_lost_output(&err))?;
     Ok(CommandOutcome::with(Results::Raw(file)))
 }
 

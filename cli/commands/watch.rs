@@ -94,8 +94,8 @@ impl LastStatuses {
     }
 }
 
-/// Returns `true` if the parcel's status is final or requires a person to act. A carrier may try again after a failed
-/// delivery, but a watch that waited for that would rarely end.
+/// Returns `true` if the parcel's status is final or needs a person to act. A carrier may try again after a failed
+/// delivery, but a watch that waited for it would rarely end.
 fn is_over(status: &ParcelStatus) -> bool {
     status.is_final() || matches!(status, ParcelStatus::DeliveryFailed)
 }

@@ -47,10 +47,10 @@ const SEPARATORS: [u8; 4] = *b",;\t|";
 impl CsvRows {
     pub(super) fn new(file: &ImportFile, settings: &RowSettings) -> Result<Self, Failure> {
         let (separator, cells) = headings(file, &settings.columns)?;
-        let length = file.length().map_err(|why| file.unreadable(&why))? + END.len() as u64;
+        let length = file.length().map_err(|err| file.unreadable(&err))? + END.len() as u64;
         let mut reader = reader(separator, file.open()?);
         let mut record = ByteRecord::new();
-        reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
+        reader.read_byte_record(&mut record).map_err(|err| file.unreadable(&err.into()))?;
         let header = Header::parse(&cells, settings).map_err(|faults| {
             let faults = faults.into_iter().map(RowFault::into).collect();
             Failure::invalid(texts::INVALID_HEADINGS, faults).hint(texts::OTHER_HEADINGS)
@@ -156,7 +156,7 @@ pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<St
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();
         let mut reader = reader(separator, file.open()?);
-        reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
+        reader.read_byte_record(&mut record).map_err(|err| file.unreadable(&err.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
         // Without a known heading, the separator is probably the character that splits the line into the most cells.

@@ -46,7 +46,7 @@ impl ImportFile {
     /// Opens a file in the given encoding, otherwise in the detected one.
     pub(crate) fn open_source(source: &Source, given: Option<Encoding>) -> Result<Self, Failure> {
         let name = source.name();
-        let unreadable = |why: io::Error| Failure::for_unreadable_file(&name, &why);
+        let unreadable = |err: io::Error| Failure::for_unreadable_file(&name, &err);
         let mut file = match source {
             Source::File(path) => {
                 let file = File::open(path).map_err(unreadable)?;
@@ -104,7 +104,7 @@ impl ImportFile {
 
     /// Opens the file at its first row.
     pub(crate) fn open(&self) -> Result<File, Failure> {
-        self.rewind().map_err(|why| self.unreadable(&why))
+        self.rewind().map_err(|err| self.unreadable(&err))
     }
 
     /// Returns the number of bytes from the first row to the end.
@@ -120,8 +120,8 @@ impl ImportFile {
         Ok(file)
     }
 
-    pub(crate) fn unreadable(&self, why: &io::Error) -> Failure {
-        Failure::for_unreadable_file(&self.name, why)
+    pub(crate) fn unreadable(&self, err: &io::Error) -> Failure {
+        Failure::for_unreadable_file(&self.name, err)
     }
 }
 

@@ -131,7 +131,7 @@ impl Journal {
         origin: Origin,
     ) -> Result<(Self, JournalContents), Failure> {
         let unwritable =
-            |why: io::Error| Failure::for_unwritable_file(&path.to_string_lossy(), &why);
+            |err: io::Error| Failure::for_unwritable_file(&path.to_string_lossy(), &err);
         let mut file = open_locked(path, mode)?;
         let contents = read_journal(&mut file).map_err(|error| error.failure(path))?;
         // If no order can exist, for instance because the address was wrong, no order can be created a second time.
@@ -142,12 +142,12 @@ impl Journal {
         }
         if contents.origin.as_ref() != Some(&origin) {
             let is_new = contents.origin.is_none();
-            write_origin(&mut file, path, origin).map_err(|why| {
+            write_origin(&mut file, path, origin).map_err(|err| {
                 if is_new {
                     // Nothing was sent, and an empty journal would look like an import in progress.
                     let _ = fs::remove_file(path);
                 }
-                unwritable(why)
+                unwritable(err)
             })?;
         }
         let (lines, waiting) = mpsc::channel();
@@ -176,12 +176,12 @@ fn open_locked(path: &Path, mode: ResumeMode) -> Result<File, Failure> {
         ResumeMode::Fresh => options.create_new(true),
         ResumeMode::Resume | ResumeMode::ResumeWithNewSecret => options.create(true),
     };
-    let file = options.open(path).map_err(|why| match why.kind() {
+    let file = options.open(path).map_err(|err| match err.kind() {
         io::ErrorKind::AlreadyExists => {
             let message = texts::JOURNAL_EXISTS.with(&[("file", &name)]);
             Failure::usage(message, texts::RESUME_OR_ELSEWHERE)
         }
-        _ => Failure::for_unwritable_file(&name, &why),
+        _ => Failure::for_unwritable_file(&name, &err),
     })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -189,7 +189,7 @@ fn open_locked(path: &Path, mode: ResumeMode) -> Result<File, Failure> {
             let message = texts::JOURNAL_IN_USE.with(&[("file", &name)]);
             Err(Failure::usage(message, texts::WAIT_FOR_OTHER))
         }
-        Err(TryLockError::Error(why)) => Err(Failure::for_unwritable_file(&name, &why)),
+        Err(TryLockError::Error(err)) => Err(Failure::for_unwritable_file(&name, &err)),
     }
 }
 
@@ -220,7 +220,7 @@ fn write_lines(file: &mut File, lines: &mpsc::Receiver<Line>) {
         let text: String = group.iter().map(|line| line.text.as_str()).collect();
         let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         for line in group {
-            let result = result.as_ref().copied().map_err(|why| io::Error::from(why.kind()));
+            let result = result.as_ref().copied().map_err(|err| io::Error::from(err.kind()));
             // A second Ctrl-C may have abandoned the row that waited for it.
             let _ = line.written.send(result);
         }
@@ -243,15 +243,15 @@ fn write_origin(file: &mut File, path: &Path, origin: Origin) -> io::Result<()> 
     Ok(())
 }
 
-/// The reason why a journal cannot be read.
+/// The reason that a journal cannot be read.
 enum JournalError {
     Io(io::Error),
     InvalidLine(u64),
 }
 
 impl From<io::Error> for JournalError {
-    fn from(why: io::Error) -> Self {
-        Self::Io(why)
+    fn from(err: io::Error) -> Self {
+        Self::Io(err)
     }
 }
 
@@ -259,7 +259,7 @@ impl JournalError {
     fn failure(self, path: &Path) -> Failure {
         let name = path.to_string_lossy();
         match self {
-            Self::Io(why) => Failure::for_unwritable_file(&name, &why),
+            Self::Io(err) => Failure::for_unwritable_file(&name, &err),
             Self::InvalidLine(line) => {
                 let values = [("file", &*name), ("line", &*line.to_string())];
                 let message = texts::INVALID_JOURNAL_LINE.with(&values);

@@ -96,7 +96,7 @@ pub(crate) struct RowReport {
     pub(crate) tracking_number: Option<TrackingNumber>,
     pub(crate) label_file: Option<PathBuf>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    /// The row's faults, or the reason why it failed.
+    /// The row's faults, or the reason that it failed.
     pub(crate) errors: Vec<RowFault>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -240,7 +240,7 @@ impl ReportSpool {
             write_rows(&mut self.rows, &report)?;
         }
         let lines = self.lines.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let rows = self.rows.into_inner().map_err(|why| io::Error::other(why.to_string()))?;
+        let rows = self.rows.into_inner().map_err(|err| io::Error::other(err.to_string()))?;
         let imported =
             ImportResults { counts: self.counts, file: results.map(Path::to_owned), lines, rows };
         if let Some(path) = results {

@@ -68,7 +68,7 @@ impl<'a> RowReader<'a> {
             Reader::Csv(rows) => rows.next(),
             Reader::Lines(lines, number) => next_line(lines, number),
         };
-        let raw = raw.map_err(|why| self.file.unreadable(&why))?;
+        let raw = raw.map_err(|err| self.file.unreadable(&err))?;
         Ok(raw.map(|raw| self.validate(raw)))
     }
 

@@ -9,11 +9,11 @@ use toml_edit::{Item, TableLike};
 
 use crate::{failure::Failure, input::Source, texts::import as texts, toml_file};
 
-/// Reads a sender and checks it with the rules once, so that its faults are not repeated for every row.
+/// Reads a sender and checks it with the rules once, so that its faults are not reported again for every row.
 pub(crate) fn read_sender(source: &Source) -> Result<Value, Failure> {
     let text = source.read_text()?;
     let sender = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).map_err(|why| why.line())
+        serde_json::from_str(&text).map_err(|err| err.line())
     } else {
         toml_file::parse(&text).map(|document| from_table(&*document))
     };

@@ -47,7 +47,7 @@ fn the_rows_of_a_file_are_read_as_written() {
 }
 
 #[test]
-fn rows_keep_their_numbers_with_mixed_line_ends() {
+fn rows_keep_their_numbers_with_mixed_line_endings() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.csv");
     let names: Vec<String> = columns::sample().into_iter().map(|[name, _]| name).collect();
@@ -109,8 +109,8 @@ fn written(table: &[Vec<&str>], (separator, end, quotes, start): Dialect) -> Vec
     writer.write_record(&names).unwrap();
     for row in table {
         let cell = |name: &String| {
-            let place = HEADINGS.iter().position(|heading| heading == name);
-            place.and_then(|place| row.get(place).copied()).unwrap_or_default()
+            let index = HEADINGS.iter().position(|heading| heading == name);
+            index.and_then(|index| row.get(index).copied()).unwrap_or_default()
         };
         writer.write_record(names.iter().map(cell)).unwrap();
     }
@@ -135,7 +135,7 @@ fn cells(source: &Source) -> Vec<Vec<String>> {
 /// Returns each row that is not empty, with its cells trimmed.
 fn expected(table: &[Vec<&str>]) -> Vec<Vec<String>> {
     let cell =
-        |row: &Vec<&str>, place: usize| row.get(place).map_or("", |cell| cell.trim()).to_owned();
-    let rows = table.iter().map(|row| (0..FIELDS.len()).map(|place| cell(row, place)).collect());
+        |row: &Vec<&str>, index: usize| row.get(index).map_or("", |cell| cell.trim()).to_owned();
+    let rows = table.iter().map(|row| (0..FIELDS.len()).map(|index| cell(row, index)).collect());
     rows.filter(|row: &Vec<String>| row.iter().any(|cell| !cell.is_empty())).collect()
 }

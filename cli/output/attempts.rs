@@ -78,13 +78,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
         let call = span.extensions().get::<Fields>().map(Fields::call).unwrap_or_default();
         let mut values = Fields::default();
         event.record(&mut values);
-        let places = [
+        let placeholders = [
             ("call", &*call),
             ("n", values.get("attempt")),
             ("class", values.get("class")),
             ("wait", values.get("wait")),
         ];
-        self.write(texts::ATTEMPT_FAILED, &places);
+        self.write(texts::ATTEMPT_FAILED, &placeholders);
     }
 
     fn on_close(&self, id: span::Id, context: Context<'_, S>) {
@@ -98,8 +98,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
 }
 
 impl AttemptLog {
-    fn write(&self, text: texts::Text, places: &[(&str, &str)]) {
+    fn write(&self, text: texts::Text, placeholders: &[(&str, &str)]) {
         // If standard error is closed, it cannot be shown.
-        let _ = writeln!(io::stderr(), "{}", text.with(places).pick(self.0));
+        let _ = writeln!(io::stderr(), "{}", text.with(placeholders).pick(self.0));
     }
 }

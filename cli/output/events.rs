@@ -1,4 +1,4 @@
-//! The output of `webhook listen`: its address, each verified webhook, and the reasons why others were rejected.
+//! The output of `webhook listen`: its address, each verified webhook, and the reasons that others were rejected.
 
 use std::io::{self, Write};
 
@@ -102,7 +102,7 @@ impl EventPrinter {
                 "timestamp": parcelo::model::time::to_text(now)});
             return write_one(&mut anstream::stderr(), &document, Layout::Lines);
         }
-        let text = texts::REJECTED.with(&[("why", reason.pick(self.0.language))]);
+        let text = texts::REJECTED.with(&[("reason", reason.pick(self.0.language))]);
         writeln!(anstream::stderr(), "{}  {}", format_moment(now), text.pick(self.0.language))
     }
 }
@@ -138,7 +138,7 @@ fn summary(data: &EventData, language: Language) -> String {
     }
 }
 
-/// Returns the reason why a webhook is rejected.
+/// Returns the reason that a webhook is rejected.
 fn reason(error: WebhookError) -> Message {
     let header = |name: &str, text: texts::Text| text.with(&[("name", name)]);
     match error {

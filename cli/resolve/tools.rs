@@ -130,9 +130,9 @@ impl Resolver {
             output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
             let typed = input::line()?;
             match check_address(with_scheme(typed.trim()), placeholder_key()) {
-                // At the end of the input, the prompt would be repeated forever.
-                Err(why) if !typed.is_empty() => {
-                    output::warn(&why.message, self.settings.output);
+                // At the end of the input, the loop would prompt forever.
+                Err(err) if !typed.is_empty() => {
+                    output::warn(&err.message, self.settings.output);
                 }
                 answer => return answer,
             }
@@ -158,8 +158,8 @@ impl Resolver {
             let typed = input::hidden_line()?;
             match self.parse_key(&typed) {
                 Ok(key) if key.looks_mistyped() && typed != before => before = typed,
-                Err(why) if !typed.trim().is_empty() || blanks.next().is_some() => {
-                    output::warn(&why.message, self.settings.output);
+                Err(err) if !typed.trim().is_empty() || blanks.next().is_some() => {
+                    output::warn(&err.message, self.settings.output);
                 }
                 answer => return answer,
             }
@@ -178,7 +178,7 @@ impl Resolver {
         self.refuse_dry_run()?;
         let key = self.find_key_text().and_then(|(text, place)| {
             let place = texts::KEY_PLACE.with_message("place", &place);
-            let at_place = |why: Failure| why.with(|why| why.message = why.message.and(&place));
+            let at_place = |err: Failure| err.with(|err| err.message = err.message.and(&place));
             Ok((parse_trimmed(&text).map_err(at_place)?, place))
         });
         let client_key = key.as_ref().map_or_else(|_| placeholder_key(), |(key, _)| key.clone());
@@ -207,7 +207,7 @@ impl Resolver {
                 let detail = untranslated(client.environment().code());
                 Check::passed("environment", texts::ENVIRONMENT, detail)
             }
-            Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
+            Some(Err(err)) => Check::failed("environment", texts::ENVIRONMENT, err),
             None => skipped_check("environment", texts::ENVIRONMENT),
         });
         let preflight = Preflight { checks, client: client.and_then(Result::ok) };
@@ -244,7 +244,7 @@ impl Resolver {
 fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
     match seen {
         Ok(detail) => Check::passed(name, title, detail),
-        Err(why) => Check::failed(name, title, &why),
+        Err(err) => Check::failed(name, title, &err),
     }
 }
 
@@ -257,7 +257,7 @@ fn key_check(seen: Result<(ApiKey, Message), Failure>) -> Check {
             Check { state: CheckState::Warning, ..Check::passed(name, title, detail) }
         }
         Ok((key, _)) => Check::passed(name, title, untranslated(&mask_key(key.secret()))),
-        Err(why) => Check::failed(name, title, &why),
+        Err(err) => Check::failed(name, title, &err),
     }
 }
 

@@ -106,13 +106,13 @@ impl Check {
         Self { state: CheckState::Warning, hint: Some(hint.into()), ..self }
     }
 
-    pub(crate) fn skipped(name: &'static str, title: Text, why: Text) -> Self {
-        Self { state: CheckState::Skipped, ..Self::passed(name, title, why) }
+    pub(crate) fn skipped(name: &'static str, title: Text, reason: Text) -> Self {
+        Self { state: CheckState::Skipped, ..Self::passed(name, title, reason) }
     }
 
-    pub(crate) fn failed(name: &'static str, title: Text, why: &Failure) -> Self {
-        let (detail, hint) = (why.message.clone(), why.hint.clone());
-        Self { name, title, state: CheckState::Failed(why.exit), detail, hint }
+    pub(crate) fn failed(name: &'static str, title: Text, err: &Failure) -> Self {
+        let (detail, hint) = (err.message.clone(), err.hint.clone());
+        Self { name, title, state: CheckState::Failed(err.exit), detail, hint }
     }
 }
 

@@ -19,7 +19,7 @@ texts! {
     NOT_TOML = "Invalid TOML.", "TOML no válido.";
     UNKNOWN_SETTING = "Unknown setting.", "Ajuste desconocido.";
     UNKNOWN_FIELD = "Unknown field.", "Campo desconocido.";
-    FIELD_REPEATED = "This field is there already, under another name.", "Este campo ya está, con otro nombre.";
+    FIELD_REPEATED = "This field is already present under another name.", "Este campo ya está, con otro nombre.";
     ONE_OF = "Expected one of {values}.", "Se espera uno de {values}.";
     HEADINGS_EXPECTED = "Expected a heading in quotation marks, or a list of headings.", "Se espera un encabezado entre comillas o una lista de encabezados.";
     TABLE_EXPECTED = "Expected a table of fields.", "Se espera una tabla de campos.";

@@ -67,9 +67,9 @@ texts! {
     NO_SECRET = "No webhook secret provided.", "Falta el secreto del webhook.";
     MALFORMED_SECRET = "Malformed webhook secret: expected whsec_ followed by 24-64 bytes in base64.", "Secreto de webhook mal formado: se espera whsec_ seguido de 24-64 bytes en base64.";
     GIVE_SECRET = "Set PARCELO_WEBHOOK_SECRET, or pass the secret on standard input with --secret -.", "Defina PARCELO_WEBHOOK_SECRET o pase el secreto por la entrada estándar con --secret -.";
-    CANNOT_LISTEN = "Cannot listen on port {port}: {why}.", "No se puede escuchar en el puerto {port}: {why}.";
+    CANNOT_LISTEN = "Cannot listen on port {port}: {reason}.", "No se puede escuchar en el puerto {port}: {reason}.";
     OTHER_PORT = "Use another port with --port; 0 picks a free one.", "Use otro puerto con --port; 0 elige uno libre.";
-    REJECTED = "rejected: {why}", "rechazado: {why}";
+    REJECTED = "rejected: {reason}", "rechazado: {reason}";
     HEADER_MISSING = "missing header {name}: not sent by Parcelo, or removed by a proxy", "falta el encabezado {name}: no lo envió Parcelo o un proxy lo quitó";
     HEADER_REPEATED = "repeated header {name}", "encabezado {name} repetido";
     HEADER_MALFORMED = "malformed header {name}", "encabezado {name} mal formado";
@@ -97,7 +97,7 @@ texts! {
     NO_CONFIG = "none; options and variables only", "ninguno; solo opciones y variables";
     EXPOSED_HINT = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
     DEPENDS_ON_FAILED = "depends on a failed check", "depende de una verificación fallida";
-    NO_SUCH_HOST = "Cannot resolve {host}: {why}.", "No se puede resolver {host}: {why}.";
+    NO_SUCH_HOST = "Cannot resolve {host}: {reason}.", "No se puede resolver {host}: {reason}.";
     KEY_ACCEPTED = "accepts the key {key} ({environment})", "acepta la clave {key} ({environment})";
     KEY_ACCEPTED_TLS = "TLS works; accepts the key {key} ({environment})", "TLS funciona; acepta la clave {key} ({environment})";
     NO_DATE = "the service sent no date", "el servicio no envió la fecha";

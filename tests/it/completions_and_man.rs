@@ -7,7 +7,7 @@ use crate::shop::Workdir;
 /// Runs a program. Returns whether it succeeded, and its output.
 fn run_program(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output();
-    let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
+    let output = output.unwrap_or_else(|err| panic!("{program}: {err}"));
     let printed = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }

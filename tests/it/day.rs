@@ -91,7 +91,7 @@ fn assert_merged(dir: &Workdir, numbers: &[String]) {
     );
 }
 
-fn send_off(dir: &Workdir, numbers: &[String]) {
+fn submit_manifest(dir: &Workdir, numbers: &[String]) {
     let line = format!("manifest submit - --awb {AWB} --from MIA --to UIO -o json");
     let output = dir.run_with(&line, &[], &numbers.join("\n"));
     assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
@@ -168,7 +168,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     let numbers = import(&dir);
     assert_eq!(numbers.len(), export::ORDERS as usize - 3);
     assert_merged(&dir, &numbers);
-    send_off(&dir, &numbers);
+    submit_manifest(&dir, &numbers);
 
     // Noon: the carrier has the parcels, and every receiver gets an e-mail.
     assert_eq!(server.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);

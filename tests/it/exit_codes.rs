@@ -70,7 +70,7 @@ async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_http_never_goes_through_a_proxy_of_the_environment() {
+async fn plain_http_ignores_the_environment_proxy() {
     let shop = Shop::open().await;
     let proxy = fake_servers::start_with_response("200 OK", "{}").await;
     let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
@@ -323,7 +323,7 @@ async fn every_interrupted_write_says_how_to_resume_it() {
 
 /// If there is a response, whether from the service or from another server, the network is not to blame.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_response_of_another_service_exits_with_8_and_a_hint() {
+async fn a_response_from_another_service_exits_with_8_and_a_hint() {
     let secret = Shop::open().await.key;
     let table = [
         ("200 OK", "<html>", "the address is that of the service"),

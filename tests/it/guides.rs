@@ -75,10 +75,10 @@ async fn every_command_in_the_guides_runs() {
     let binary = Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let commands: Vec<_> = GUIDES.into_iter().flat_map(commands).collect();
-    for (start, why) in SKIPPED {
+    for (start, reason) in SKIPPED {
         assert!(
             commands.iter().any(|line| format!("{line} ").starts_with(start)),
-            "{start}: {why}"
+            "{start}: {reason}"
         );
     }
     let run: Vec<_> = commands.iter().filter(|command| !is_skipped(command)).collect();

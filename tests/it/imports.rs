@@ -253,7 +253,7 @@ async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn columns_exist_for_flat_company_and_customs() {
+async fn an_import_has_columns_for_company_flat_and_customs() {
     let shop = Shop::open().await;
     let more = "receiver_company,receiver_line2,contents_category,incoterm,product_description,\
         product_quantity,product_value,product_hs_code,product_origin,product_net_weight_kg";

@@ -56,7 +56,7 @@ async fn the_command_line_and_the_sdk_see_the_same_parcel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_of_the_sdk_is_a_repeat_for_the_command_line() {
+async fn the_command_line_replays_an_order_created_by_the_sdk() {
     let shop = Shop::open().await;
     let order: parcelo::OrderRequest =
         serde_json::from_slice(&shop.dir.read("order.json")).unwrap();

@@ -195,7 +195,7 @@ impl RunOutput {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.stdout).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|err| panic!("{err}: {self:?}"))
     }
 
     /// Returns each line of standard output, parsed as JSON.
@@ -205,7 +205,7 @@ impl RunOutput {
 
     /// Returns the single JSON object on standard error.
     pub(crate) fn error(&self) -> Value {
-        serde_json::from_str(&self.stderr).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+        serde_json::from_str(&self.stderr).unwrap_or_else(|err| panic!("{err}: {self:?}"))
     }
 
     /// Checks the exit code and the code of the error, and returns the error.

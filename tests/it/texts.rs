@@ -59,7 +59,7 @@ fn every_command_has_help_in_both_languages() {
 }
 
 #[test]
-fn the_version_is_that_of_the_package() {
+fn the_version_matches_the_package() {
     for line in ["--version", "-V"] {
         let expected = format!("parcelo {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(Workdir::new("", "").run(line).text(), expected);
@@ -161,7 +161,7 @@ async fn verbose_shows_attempts_waits_and_the_response() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn colours_follow_terminal_option_and_environment() {
+async fn colours_depend_on_terminal_option_and_environment() {
     let shop = Shop::open().await;
     let table: [(Variables, bool); 3] = [
         (&[], false),
@@ -178,7 +178,7 @@ async fn colours_follow_terminal_option_and_environment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_option_for_colours_overrides_the_environment() {
+async fn the_colour_option_overrides_the_environment() {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
@@ -254,7 +254,7 @@ async fn a_table_fits_the_terminal_without_cutting_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_of_a_server_cannot_control_the_terminal() {
+async fn server_texts_cannot_control_the_terminal() {
     let url = fake_servers::start_with_response(
         "404 Not Found",
         "{\"success\":false,\"error\":{\"code\":\"PARCEL_NOT_FOUND\",\"message\":\"\\u001b[2Jgone\"}}",
@@ -295,7 +295,7 @@ async fn bidirectional_text_cannot_reorder_terminal_lines() {
 }
 
 #[test]
-fn help_and_version_work_as_words() {
+fn help_and_version_work_as_subcommands() {
     let dir = Workdir::new("", "");
     for (words, option) in [
         ("help", "--help"),

@@ -126,7 +126,7 @@ async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_are_read_from_standard_input_one_a_line() {
+async fn numbers_are_read_from_standard_input_one_per_line() {
     let shop = Shop::with_two_parcels().await;
     let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
     let output = shop.dir.run_with("order void - -o json", &[], input);

@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn the_nginx_configuration_of_the_manual_is_the_tested_one() {
+fn the_manual_quotes_the_tested_nginx_configuration() {
     let configuration = read("examples/servers/nginx.conf");
     assert!(read("docs/operations.md").contains(&format!("```nginx\n{configuration}```\n")));
 }

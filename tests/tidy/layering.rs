@@ -48,12 +48,13 @@ const LAYER_RULES: &[LayerRule] = &[
         &[&["crate::mail", "crate::mock", "crate::process", "crate::webhook", "reqwest"]],
     ),
     LayerRule {
-        folder: "server/src/",
+        folder: "server/",
         except: &[
             "server/src/http/",
             "server/src/mock/",
             "server/src/process/serve",
             "server/src/webhook/",
+            "server/store/src/postgres/test_util/",
         ],
         forbidden: &[SOCKETS],
     },

@@ -26,7 +26,7 @@ const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 /// Writes the listing if `PARCELO_BLESS=1` is set.
 #[test]
 #[ignore = "needs the JSON of one version of rustdoc: `.ci/prove packages` runs it"]
-fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
+fn the_public_api_matches_the_checked_in_listing() {
     let json = build_rustdoc_json();
     let api = Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
@@ -98,12 +98,12 @@ fn items_after_an_implementation_are_listed() {
         "pub type parcelo::rules::Row<T> = T",
     ];
     let listed = without_trait_items(items.map(|item| format!("{item}\n")).into());
-    let kept = [0, 1, 3, 6, 7, 8].map(|place| format!("{}\n", items[place]));
+    let kept = [0, 1, 3, 6, 7, 8].map(|index| format!("{}\n", items[index]));
     assert_eq!(listed, kept);
 }
 
-/// Builds the SDK's documentation as JSON. A stable rustdoc does that only with `RUSTC_BOOTSTRAP`. The variable is set
-/// for rustdoc alone, because with it cargo and rustc would compile everything again.
+/// Builds the SDK's documentation as JSON. Stable rustdoc does this only with `RUSTC_BOOTSTRAP`. The variable is set
+/// for rustdoc alone, because setting it for cargo and rustc would recompile everything.
 fn build_rustdoc_json() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");
@@ -127,7 +127,7 @@ fn build_rustdoc_json() -> PathBuf {
 const MAX_ROOT_NAMES: usize = 50;
 
 #[test]
-fn every_name_of_the_sdk_has_one_path() {
+fn every_sdk_item_has_a_single_path() {
     let sdk = Crate::in_repository("sdk/src/lib.rs");
     let modules: &[&[&str]] =
         &[&[], &["calls"], &["transport"], &["blocking"], &["model"], &["rules"], &["webhook"]];
@@ -162,7 +162,7 @@ const NOT_BLOCKING: &[&str] = &[
 ];
 
 #[test]
-fn each_method_of_the_client_is_one_of_the_blocking_client() {
+fn every_client_method_has_a_blocking_counterpart() {
     let sdk = Crate::in_repository("sdk/src/lib.rs");
     let types = sdk.exports(&["calls"]).map(|(name, _)| name).chain(["Client"]);
     let types: Vec<_> = types.filter(|name| !NOT_BLOCKING.contains(name)).collect();

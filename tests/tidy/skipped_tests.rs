@@ -3,7 +3,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "what it shares with tests fails by panicking"
+    reason = "the code shared with tests panics on failure"
 )]
 
 #[path = "../../server/tests/cluster/mod.rs"]
@@ -11,7 +11,7 @@ mod cluster;
 
 use std::fs;
 
-#[expect(clippy::print_stdout, reason = "what this program is for")]
+#[expect(clippy::print_stdout, reason = "this program exists to print")]
 fn main() {
     let file = cluster::skipped_tests_file();
     let Ok(skipped) = fs::read(&file) else { return };

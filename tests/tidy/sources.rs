@@ -29,7 +29,7 @@ impl Source {
         &self.text[..end]
     }
 
-    /// Returns the place of a byte offset, as `path:line`.
+    /// Returns the location of a byte offset, as `path:line`.
     pub(super) fn location(&self, offset: usize) -> String {
         format!("{}:{}", self.path, self.text[..offset].matches('\n').count() + 1)
     }

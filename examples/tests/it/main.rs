@@ -120,7 +120,11 @@ fn start(mut command: Command) -> (Child, impl Iterator<Item = String>) {
     thread::spawn(move || stdout.lines().try_for_each(|line| read.send(line.unwrap())));
     let lines = iter::from_fn(move || {
         let line = lines.recv_timeout(LONG);
-        assert_ne!(line, Err(RecvTimeoutError::Timeout), "it says nothing more, and does not end");
+        assert_ne!(
+            line,
+            Err(RecvTimeoutError::Timeout),
+            "the example prints nothing more and does not end"
+        );
         line.ok()
     });
     (child, lines)
@@ -367,8 +371,8 @@ async fn resume_after_crash_ships_each_order_once() {
     create().nth(2).after_commit().latency(Duration::from_secs(3600));
     let (mut child, mut lines) = start(shop.example("resume_after_crash", &["journal.jsonl"]));
     assert!(lines.next().unwrap().ends_with(" Created"));
-    until("the second is there", async || shop.parcels().await == 2).await;
-    child.kill().unwrap(); // the second order exists, and the program does not know it
+    until("the second parcel exists", async || shop.parcels().await == 2).await;
+    child.kill().unwrap(); // the second order exists, but the program does not know it
     child.wait().unwrap();
     assert_eq!(lines.next(), None);
 

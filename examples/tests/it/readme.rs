@@ -32,7 +32,7 @@ async fn example() -> Result<(), Box<dyn Error>> {
 }
 
 #[tokio::test]
-async fn the_readme_has_the_compiled_lines() {
+async fn the_readme_quotes_the_compiled_example() {
     assert!(example().await.is_err(), "there is no key, or no order.json");
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let (readme, source) =

@@ -98,14 +98,14 @@ calls! {
         pub fn manifests(&self) -> Manifests<'_>;
         /// Returns the call that resets the sandbox.
         pub fn sandbox(&self) -> Sandbox<'_>;
-        /// Returns the same client with other settings for retries. It shares everything else with this one, including
+        /// Returns the same client with different retry settings. It shares everything else with this one, including
         /// the thread. So do the clients of the next two methods.
         #[must_use]
         pub fn with_retry(&self, retry: Retry) -> Self;
-        /// Returns the same client with other timeouts. The timeout for connecting stays as it was built.
+        /// Returns the same client with different timeouts. The timeout for connecting stays as it was built.
         #[must_use]
         pub fn with_timeouts(&self, timeouts: Timeouts) -> Self;
-        /// Returns the same client with another way to keep to the rate limit.
+        /// Returns the same client with different rate limit settings.
         #[must_use]
         pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self;
     }
@@ -260,7 +260,7 @@ calls! {
         pub fn country(self, country: CountryCode) -> Self;
         /// Lists only parcels of the order with this id in your system.
         pub fn external_order_id(self, id: impl Into<String>) -> Self;
-        /// Lists only parcels that people would find by this text.
+        /// Lists only parcels that match this text, as a person would search for them.
         pub fn search(self, text: impl Into<String>) -> Self;
         /// Lists only parcels with this reference.
         pub fn reference(self, reference: impl Into<String>) -> Self;
@@ -292,7 +292,7 @@ impl<R> Request<'_, R> {
 }
 
 impl<'a> Request<'a, ListParcels> {
-    /// Returns all parcels of the list from its page on: [`ListParcels::stream`] as an iterator.
+    /// Returns an iterator over the parcels of this page and all later ones: [`ListParcels::stream`] without `async`.
     pub fn iter(self) -> ItemIter<'a, ParcelSummary> {
         FromAsync::from_async(self.inner.stream(), self.driver)
     }

@@ -56,7 +56,7 @@ impl Driver {
 
     /// Runs a future on the calling thread.
     ///
-    /// Errors when the driver's thread has ended, since the future could then wait for ever.
+    /// Errors when the driver's thread has ended, since the future could then wait forever.
     pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Error> {
         const ENDED: Texts = (
             "The client's thread has ended: make a new client.",

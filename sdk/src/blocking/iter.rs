@@ -103,7 +103,7 @@ impl<'a> FromAsync<'a, LabelStream> for LabelReader<'a> {
 }
 
 impl LabelReader<'_> {
-    /// Returns the file's length in bytes, if the service says it.
+    /// Returns the file's length in bytes, if the service states it.
     pub fn length(&self) -> Option<u64> {
         self.stream.length()
     }

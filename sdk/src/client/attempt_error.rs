@@ -126,7 +126,7 @@ impl ErrorResponse {
     }
 }
 
-/// Returns `true` for a status that says that nothing was executed, and that the request must go elsewhere or be
+/// Returns `true` for a status that says that nothing was executed, and that the request must be sent elsewhere or
 /// changed. 303 may point to the result of a write, and an unregistered status proves nothing.
 fn is_rejection(status: StatusCode) -> bool {
     match status {
@@ -153,7 +153,7 @@ impl AttemptError {
         }
     }
 
-    /// Returns the kind of the error that it becomes.
+    /// Returns the kind of [`Error`] that this failure becomes.
     pub(super) fn kind(&self) -> ErrorKind {
         match self {
             Self::Transport(error) => kind_of(error.phase()),

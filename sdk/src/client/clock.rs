@@ -52,7 +52,7 @@ impl Deadline {
     /// Returns the future's output, if it is ready in time.
     ///
     /// A response that arrived in time wins over a timeout that fired while nothing polled. The extra time is
-    /// given once, so that a peer which sends byte by byte cannot go on for ever.
+    /// given once, so that a peer that sends byte by byte cannot delay it forever.
     pub(super) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Elapsed> {
         let mut future = pin!(future);
         let elapsed = match timeout_at(self.by, future.as_mut()).await {

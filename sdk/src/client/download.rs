@@ -84,7 +84,7 @@ impl<'a> LabelDownload<'a> {
 
     /// Saves the file and returns its length in bytes.
     ///
-    /// The file appears at `path` whole or not at all, and replaces one that is there. It is first written under
+    /// The file appears at `path` complete or not at all, and replaces any existing file. It is first written under
     /// a temporary name in the same directory, in which the program must be allowed to create files.
     ///
     /// Errors: `File` when it cannot be written, and those of [`LabelDownload::stream`].
@@ -211,7 +211,7 @@ impl LabelStream {
         self.chunks.next().await
     }
 
-    /// Returns the file's length in bytes, if the service says it.
+    /// Returns the file's length in bytes, if the service states it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }

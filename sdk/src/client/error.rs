@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_the_service_cannot_control_a_terminal() {
+    fn service_texts_cannot_control_a_terminal() {
         let text =
             "a\u{1b}[2J\u{9b}b\u{202e}c\u{2066}d\u{200b}e\u{feff}f\u{2028}g\u{61c}h\u{e0041}\n";
         let error = refused(

@@ -1,6 +1,6 @@
-//! The execution of a call: its turn under the rate limit, its attempts, and what its idempotency key learns from each.
+//! The execution of a call: its turn under the rate limit, its attempts, and the outcome that each records in the key.
 //! [`pacer`](super::pacer) decides when an attempt may be sent and [`retry`](super::retry) whether another one follows;
-//! this file waits as they say.
+//! this file does the waiting.
 
 mod notices;
 
@@ -118,7 +118,7 @@ impl CallExecution {
         if has_waited { self.check_key_age() } else { Ok(()) }
     }
 
-    /// Makes attempts until one succeeds or there is no further one.
+    /// Makes attempts until one succeeds or no further attempt is allowed.
     pub(super) async fn run<T, R>(
         &mut self,
         read: impl Fn(BodyReader) -> R,

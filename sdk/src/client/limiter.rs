@@ -245,7 +245,7 @@ impl Limiter {
         }
     }
 
-    /// Calls the tickets whose turn has come since the last call, whether or not anyone is there to take it.
+    /// Advances the queue past the tickets whose turn has come, whether or not their callers take it.
     fn call_due_tickets(&mut self, now: Instant) {
         while self.last_called < self.last_issued {
             let turn = self.next_turn(now);
@@ -399,7 +399,7 @@ mod tests {
         turns
     }
 
-    /// Returns the moment when a caller goes who arrives now and wakes up a little late each time.
+    /// Returns the moment when a caller that arrives now gets its turn. It wakes up a little late each time.
     fn turn_after(
         limiter: &mut Limiter,
         from: Instant,

@@ -195,7 +195,7 @@ impl Client {
         self.shared.environment
     }
 
-    /// Returns the same client with other settings for retries.
+    /// Returns the same client with different retry settings.
     ///
     /// It shares connections, budget and rate limiter with this one. So do the clients of the next two methods.
     ///
@@ -212,7 +212,7 @@ impl Client {
         self.with(Settings { retry, ..self.settings.clone() })
     }
 
-    /// Returns the same client with other timeouts. The timeout for connecting stays as it was built.
+    /// Returns the same client with different timeouts. The timeout for connecting stays as it was built.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -230,7 +230,7 @@ impl Client {
         self.with(Settings { timeouts, ..self.settings.clone() })
     }
 
-    /// Returns the same client with another way to keep to the rate limit.
+    /// Returns the same client with different rate limit settings.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

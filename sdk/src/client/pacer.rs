@@ -16,7 +16,7 @@ use super::{
     limiter::{Admission, Limiter, RateLimitFeedback, Ticket},
 };
 
-/// The way a client keeps to the rate limit of its key.
+/// The settings by which a client stays within the rate limit of its key.
 ///
 /// The service counts the requests of a key in windows of a second and refuses those above its limit. After a pause the
 /// client sends at once as many as the window admits; it spreads the following ones evenly. It learns the limit and the
@@ -61,7 +61,7 @@ impl Default for RateLimit {
 }
 
 impl RateLimit {
-    /// Keeps to the limit that the service's responses state. A call waits for its turn as long as its time allows.
+    /// Stays within the limit that the service's responses state. A call waits for its turn as long as its timeout allows.
     pub fn adaptive() -> Self {
         let (pacing, when_full) = (Pacing::Adaptive, WhenFull::Wait);
         Self { pacing, when_full, burst: u32::MAX, share: 1.0 }

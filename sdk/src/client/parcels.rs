@@ -82,7 +82,8 @@ pub struct ListParcels {
 }
 
 impl ListParcels {
-    /// Returns all parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
+    /// Returns a stream of the parcels of this page and all later ones. It requests 100 at a time unless
+    /// [`ListParcels::limit`] is set.
     ///
     /// Each parcel appears once, whatever happens to it and to others in the meantime: the loop may void the parcels of
     /// a list by status. Those that are created in the meantime are left out. (One can be missed where more parcels
@@ -148,7 +149,7 @@ impl ListParcels {
         self.with("externalOrderId", id.into())
     }
 
-    /// Includes only parcels that people would find by this text: each of its words is the beginning, or the last four
+    /// Includes only parcels that match this search text: each of its words is the beginning, or the last four
     /// or more characters, of the tracking number, a reference or the air waybill, or the beginning of a word of the
     /// receiver's name. Case, accents and punctuation do not count. A text in quotation marks, `"PO 1001"`, is searched
     /// for as a whole.

@@ -9,7 +9,7 @@ use super::response::is_from_service;
 use crate::model::{ErrorBody, header};
 
 /// Maximum time for which a response's `Retry-After` stops a client or is handed on as the time to the next try. After
-/// that a request asks again: it costs little, and a `Retry-After` that is a mistake stops no one for good.
+/// that the next request is sent: it costs little, and a mistaken `Retry-After` does not stop a client for good.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// A year: later than every deadline, and sums with it do not overflow.

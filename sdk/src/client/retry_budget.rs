@@ -12,8 +12,8 @@ const MILLITOKENS_PER_TOKEN: u64 = 1000;
 /// 500 tokens, 35 retries in one burst: enough for a restart of the service under a few dozen concurrent
 /// calls, and spent within a second when everything fails.
 const CAPACITY_MILLITOKENS: u64 = 500 * MILLITOKENS_PER_TOKEN;
-/// 10 tokens a second, one retry every 1.4 s: the rate that a long outage is left with, whatever the number of
-/// calls. An empty bucket is full again after 50 s.
+/// 10 tokens a second, one retry every 1.4 s: the rate that remains during a long outage, however many calls
+/// there are. An empty bucket is full again after 50 s.
 const REFILL_MILLITOKENS_PER_MS: u64 = 10 * MILLITOKENS_PER_TOKEN / 1000;
 /// A year; keeps sums of instants and durations in range.
 const MAX_ELAPSED_MS: u64 = 365 * 24 * 60 * 60 * 1000;

@@ -145,8 +145,8 @@ const RUNTIME_ENDED: Texts = (
     "El runtime de tokio terminó antes de recibir la respuesta.",
 );
 
-fn aborted(why: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
-    Error::new(kind, why).with(|inner| {
+fn aborted(texts: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
+    Error::new(kind, texts).with(|inner| {
         inner.may_have_executed = key.may_have_executed();
         inner.idempotency_key = Some(key);
     })

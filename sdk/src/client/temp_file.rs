@@ -36,7 +36,7 @@ impl TempFile {
         Ok(self)
     }
 
-    /// Moves the finished file to its final path, replacing a file that is there. It is synced first: after a
+    /// Moves the finished file to its final path, replacing any existing file. It is synced first: after a
     /// power failure the new name must not belong to an empty file.
     pub(super) fn persist(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
@@ -62,8 +62,8 @@ const DEVICE_NAMES: [&str; 4] = ["CON", "PRN", "AUX", "NUL"];
 const NUMBERED_DEVICE_NAMES: [&str; 2] = ["COM", "LPT"];
 const MAX_NAME_CHARS: usize = 100;
 
-/// Returns a file name of ASCII letters, digits, dots, hyphens and underscores. It is hidden on no system, stays in its
-/// directory, and does not look like a command's option.
+/// Returns a file name of ASCII letters, digits, dots, hyphens and underscores. The file is not hidden on any system,
+/// stays in its directory, and its name does not look like a command-line option.
 pub(super) fn safe_file_name(name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let safe = name.chars().map(|c| if is_safe(c) { c } else { '_' });

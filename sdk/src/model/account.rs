@@ -159,7 +159,7 @@ setters! { ParcelSummary {
     with_external_order_id(external_order_id: text);
     /// Sets the customer's reference.
     with_customer_reference(customer_reference: text);
-    /// Sets the label file's address.
+    /// Sets the URL of the label file.
     with_label_url(label_url: link);
     /// Sets the manifest.
     with_manifest_id(manifest_id: some ManifestId);

@@ -4,10 +4,10 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 
 const PREFIX: &str = "adm_";
 
-/// An admin token: `adm_`, then the same as in an [`ApiKey`](super::ApiKey). It is the operator's, for
-/// both environments and every account.
+/// An admin token: `adm_`, then the same as in an [`ApiKey`](super::ApiKey). It belongs to the operator and is valid in
+/// both environments and for every account.
 ///
-/// It never shows itself: `Debug` prints `AdminToken(adm_***)`, and it cannot be serialised.
+/// It is never printed: `Debug` shows `AdminToken(adm_***)`, and it cannot be serialised.
 ///
 /// ```
 /// # use parcelo::admin::AdminToken;
@@ -25,7 +25,7 @@ impl AdminToken {
         SecretKey::parse(text, |_| PREFIX).map(Self).ok_or(InvalidValue::AdminToken)
     }
 
-    /// Returns the token that consists of 32 random bytes, each as one character.
+    /// Returns a token made from 32 random bytes, each encoded as one character.
     pub fn from_random(random: &[u8; 32]) -> Self {
         // The form of keys names an environment, which tokens do not have.
         Self(SecretKey::from_random(Environment::Production, PREFIX, random))

@@ -26,7 +26,7 @@ impl Awb {
         Ok(Self(format!("{airline}-{serial}").into()))
     }
 
-    /// Returns the check digit that a number should have; `None` if its form is wrong, too.
+    /// Returns the check digit that a number should have; `None` if the rest of the number is malformed.
     pub(crate) fn expected_check_digit(text: &str) -> Option<u32> {
         parts(text).map(|(_, _, number)| check_digit(number))
     }
@@ -37,7 +37,7 @@ impl Awb {
     }
 }
 
-/// Returns the airline's digits, the serial number's, and the latter as a number.
+/// Returns the digits of the airline, those of the serial number, and the value of the latter.
 fn parts(text: &str) -> Option<(&str, &str, u32)> {
     let (airline, serial) = text.split_at_checked(3)?;
     let serial = serial.strip_prefix('-').unwrap_or(serial);

@@ -4,7 +4,7 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 
 /// A carrier key: `ck_live_` or `ck_test_`, then the same as in an [`ApiKey`](super::ApiKey).
 ///
-/// It never shows itself: `Debug` prints `CarrierKey(ck_test_***)`, and it cannot be serialised.
+/// It is never printed: `Debug` shows `CarrierKey(ck_test_***)`, and it cannot be serialised.
 ///
 /// ```
 /// # use parcelo::{ApiKey, Environment};
@@ -24,7 +24,7 @@ impl CarrierKey {
         SecretKey::parse(text, Self::prefix).map(Self).ok_or(InvalidValue::CarrierKey)
     }
 
-    /// Returns the key that consists of 32 random bytes, each as one character.
+    /// Returns a key made from 32 random bytes, each encoded as one character.
     pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
         Self(SecretKey::from_random(environment, Self::prefix(environment), random))
     }

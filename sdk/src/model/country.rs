@@ -59,8 +59,8 @@ impl std::fmt::Debug for CountryCode {
 }
 
 fn row(code: &str) -> Option<&'static Row> {
-    let place = COUNTRIES.binary_search_by(|row| row.0.cmp(code)).ok()?;
-    COUNTRIES.get(place)
+    let index = COUNTRIES.binary_search_by(|row| row.0.cmp(code)).ok()?;
+    COUNTRIES.get(index)
 }
 
 checked_text!(CountryCode, r"^[A-Z]{2}$", "EC");

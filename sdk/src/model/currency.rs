@@ -48,7 +48,7 @@ impl CurrencyCode {
         known.copied().map(Self).ok_or(InvalidValue::CurrencyCode)
     }
 
-    /// Returns `true` if the currency is still in use: the kuna is not, since Croatia has the euro.
+    /// Returns `true` if the currency is still in use. The kuna is not, since Croatia adopted the euro.
     pub fn is_active(self) -> bool {
         !WITHDRAWN.contains(&self.0)
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_currency_codes_are_those_of_another_list() {
+    fn the_currency_codes_match_an_independent_list() {
         let letters = || 'A'..='Z';
         for text in letters()
             .flat_map(|a| letters().flat_map(move |b| letters().map(move |c| [a, b, c])))

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_a_decimal_are_refused() {
+    fn numbers_outside_the_decimal_range_are_refused() {
         let number: Number = serde_json::from_str("1e300").unwrap();
         assert_eq!(from_number(&number), None);
     }

@@ -65,8 +65,8 @@ fn write_members(out: &mut String, members: &Members<'_>, left_out: Option<&str>
     out.push('}');
 }
 
-fn push_separator(out: &mut String, place: usize) {
-    if place > 0 {
+fn push_separator(out: &mut String, index: usize) {
+    if index > 0 {
         out.push(',');
     }
 }

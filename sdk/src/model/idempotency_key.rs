@@ -18,8 +18,8 @@ use super::{
 /// (docs/api.md, Idempotency).
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
-/// same request again. The server remembers it for 24 hours; the client sends it until ten minutes before
-/// their end, so that no attempt reaches a server that has just forgotten the key.
+/// same request again. The server remembers it for 24 hours; the client stops sending it ten minutes
+/// earlier, so that no attempt reaches a server that has just forgotten the key.
 ///
 /// A key and its clones remember when it was first sent, and whether the write may have been executed. Other keys
 /// do not, even with the same text: a key that is derived, parsed or read by serde starts with no history. A process

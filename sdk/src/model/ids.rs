@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_ids_must_have_the_form_and_given_ones_need_not() {
+    fn parsed_ids_are_validated_but_ids_in_responses_are_not() {
         for good in ["par_1", "par_01KEBQ5R8T", &format!("par_{}", "a".repeat(64))] {
             assert_eq!(ParcelId::parse(good).unwrap(), *good);
         }

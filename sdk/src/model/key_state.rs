@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::time;
 
-/// A process's knowledge about an idempotency key, for the process that continues.
+/// The knowledge of one process about an idempotency key, saved for the process that continues its work.
 ///
 /// A process that may be killed at any moment stores [`KeyState::sent_at`] with the present time and the request
-/// **before** it sends it for the first time: the state of a key that was not sent yet says "never sent", and would say
-/// so for ever. The key's state after a call can replace it.
+/// **before** it sends it for the first time: the state of a key that was not sent yet says "never sent", and the saved
+/// copy would never change. The key's state after a call can replace it.
 ///
 /// Only the text of a key is sent, so the key's own serde has none of its state. It comes from
 /// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and goes back by
@@ -250,7 +250,7 @@ impl Memory {
         match outcome {
             AttemptOutcome::NotSent => self.forget_unsent(),
             AttemptOutcome::Rejected => {}
-            // An executed write stays so, whatever the outcome of a later attempt.
+            // Once executed, a write stays executed, whatever the outcome of a later attempt.
             _ if self.state.execution == Execution::Executed => {}
             AttemptOutcome::Executed => self.set_execution(Execution::Executed, None),
             AttemptOutcome::RejectedAfterLookup if self.is_only_unknown_request(&request()) => {

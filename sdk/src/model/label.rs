@@ -167,11 +167,11 @@ pub struct LabelMetadata {
 }
 
 setters! { LabelMetadata {
-    /// Sets whether it can be used.
+    /// Sets whether the label can be used.
     with_status(status: LabelStatus);
     /// Sets the version, from 1.
     with_version(version: u32);
-    /// Sets how many times it was reprinted.
+    /// Sets the number of reprints.
     with_reprint_count(reprint_count: u32);
     /// Sets the size.
     with_size(size: LabelSize);
@@ -181,13 +181,13 @@ setters! { LabelMetadata {
     with_barcode(barcode: Barcode);
     /// Sets the QR code.
     with_qr_code(qr_code: QrCode);
-    /// Sets whether it is marked SANDBOX.
+    /// Sets whether the label is marked SANDBOX.
     with_sandbox(sandbox: bool);
     /// Sets the available formats.
     with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
-    /// Sets the file's address.
+    /// Sets the URL of the file.
     with_label_url(label_url: link);
-    /// Sets the address of each format.
+    /// Sets the URL of each format.
     with_downloads(downloads: some Downloads);
     /// Sets the time of generation.
     with_created_at(created_at: DateTime<Utc>);
@@ -283,7 +283,7 @@ impl Barcode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct QrCode {
-    /// The content of the QR code: the public tracking address.
+    /// The content of the QR code: the public tracking URL.
     pub content: String,
 }
 
@@ -294,7 +294,7 @@ impl QrCode {
     }
 }
 
-/// The address of each format of a label.
+/// The URL of each format of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
@@ -312,7 +312,7 @@ pub struct Downloads {
 }
 
 impl Downloads {
-    /// Returns the addresses of the PDF, the ZPL and the PNG file.
+    /// Returns the URLs of the PDF, the ZPL and the PNG file.
     pub fn new(
         pdf: impl Into<LabelLink>,
         zpl: impl Into<LabelLink>,

@@ -84,10 +84,10 @@ fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
 
 /// Parses `0.85` as 850. A weight has at most three decimals, and is at most 1.
 fn thousandths(weight: &str) -> Option<u16> {
-    let (whole, places) = weight.split_once('.').unwrap_or((weight, ""));
-    let places = format!("{places:0<3}").get(..3)?.parse::<u16>().ok()?;
+    let (whole, decimals) = weight.split_once('.').unwrap_or((weight, ""));
+    let decimals = format!("{decimals:0<3}").get(..3)?.parse::<u16>().ok()?;
     let whole = whole.parse::<u16>().ok().filter(|whole| *whole <= 1)?;
-    Some((whole * 1000 + places).min(1000))
+    Some((whole * 1000 + decimals).min(1000))
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ macro_rules! checked_text {
 
 /// Generates the `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
 /// literal. The types: `text` is an `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`, `some T` an
-/// `Option<T>`, and any other type is itself.
+/// `Option<T>`, and any other type is used as it is.
 macro_rules! setters {
     ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
         impl $name {

@@ -24,7 +24,7 @@ use super::{
 #[non_exhaustive]
 pub struct ManifestRequest {
     /// The idempotency key of this write. The service accepts a request without one, too: the same
-    /// parcels under the same air waybill are one manifest for ever.
+    /// parcels under the same air waybill are always the same manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
     /// The air waybill.

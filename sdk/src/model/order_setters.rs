@@ -52,7 +52,7 @@ impl OrderRequest {
 }
 
 setters! { OrderRequest {
-    /// Sets the idempotency key, which makes it a different order.
+    /// Sets the idempotency key; with another key it is a different order.
     with_idempotency_key(idempotency_key: IdempotencyKey);
     /// Sets the caller's own tracking number.
     with_tracking_number(tracking_number: some TrackingNumber);

@@ -24,7 +24,7 @@ impl SecretKey {
         prefix_of: impl Fn(Environment) -> &'static str,
     ) -> Option<Self> {
         let key = Self::parse_opaque(text, &prefix_of)?;
-        key.is_sound(prefix_of(key.environment)).then_some(key)
+        key.is_well_formed(prefix_of(key.environment)).then_some(key)
     }
 
     /// Parses a key with one of these prefixes and any further characters that a header can contain.
@@ -41,7 +41,7 @@ impl SecretKey {
     }
 
     /// Returns `true` if the key has the form of the keys that the service issues, with correct check characters.
-    pub(super) fn is_sound(&self, prefix: &str) -> bool {
+    pub(super) fn is_well_formed(&self, prefix: &str) -> bool {
         let parts = self.text.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(RANDOM));
         parts.is_some_and(|(random, check)| {
             random.bytes().all(|b| b.is_ascii_alphanumeric())
@@ -49,7 +49,7 @@ impl SecretKey {
         })
     }
 
-    /// Returns the key that consists of 32 random bytes, each as one character.
+    /// Returns a key made from 32 random bytes, each encoded as one character.
     pub(super) fn from_random(
         environment: Environment,
         prefix: &str,

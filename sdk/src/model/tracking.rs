@@ -30,7 +30,7 @@ pub struct TrackingRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub arrival: Option<Arrival>,
-    /// Oldest first; there only when it was asked for.
+    /// The history, oldest event first; present only when it was requested.
     #[serde(default, with = "rows::option", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<HistoryEntry>>))]
     pub history: Option<Vec<Row<HistoryEntry>>>,

@@ -53,7 +53,7 @@ setters! { VoidRequest {
 /// Maximum number of orders in one request.
 const MAX_VOIDS_PER_REQUEST: usize = 100;
 
-/// A request to void any number of orders, which is sent by the hundred:
+/// A request to void any number of orders, which is sent in batches of 100:
 /// [`Orders::void_many`](crate::calls::Orders::void_many).
 ///
 /// Each hundred is a [`VoidRequest`] with a separate key, which follows from the given key and from the hundred's

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_usual_name_is_that_of_a_country() {
+    fn every_common_name_belongs_to_a_country() {
         for (_, code) in USUAL_NAMES {
             assert!(CountryCode::parse(code).is_ok(), "{code}");
         }

@@ -1,4 +1,4 @@
-//! The known fields of a request, in the order of the spec's tables: they tell unknown fields, and the order of faults.
+//! The known fields of a request, in the order of the spec's tables. They identify unknown fields and sort the faults.
 
 use super::{
     path::{self, Path},

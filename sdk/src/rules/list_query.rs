@@ -27,7 +27,7 @@ pub struct ListQuery {
     pub country: Option<CountryCode>,
     /// Only parcels with this id in the caller's system.
     pub external_order_id: Option<String>,
-    /// Only parcels that are found by this: words, each the beginning, or the last four or more characters, of the
+    /// Only parcels that match these words, each the beginning, or the last four or more characters, of the
     /// tracking number, a reference or the air waybill, or the beginning of a word of the receiver's name.
     pub search: Option<String>,
     /// Only parcels with this customer's reference or id in the caller's system: its beginning, or its last four or

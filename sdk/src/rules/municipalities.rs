@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_usual_name_is_a_new_name_of_a_municipality() {
+    fn every_alias_is_a_new_name_for_a_municipality() {
         let mut before = "";
         for line in USUAL_NAMES.lines().skip(1) {
             let columns: Vec<_> = line.split(';').collect();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_equal_in_any_spelling() {
+    fn names_match_in_any_spelling() {
         let table = [
             ("  Bogotá, D.C. ", "bogota d c"),
             ("MÉXICO", "mexico"),

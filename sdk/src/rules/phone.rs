@@ -27,7 +27,7 @@ pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
     if fits { Ok(phone) } else { Err(faults::PHONE) }
 }
 
-/// Warns if the calling code belongs to another country; it is no fault, because people keep their number when they
+/// Warns if the calling code belongs to another country. This is not a fault, because people keep their number when they
 /// move.
 pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) {
     let belongs = |phone: &str| {

@@ -109,7 +109,7 @@ pub(crate) fn read_receiver(
     })
 }
 
-/// Reads the second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the
+/// Reads `state`, the second name of `province`: Mexico has states, and the spec calls them that. For any other country the
 /// field is not part of the API.
 fn read_state<'a>(address: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let members = address.members();

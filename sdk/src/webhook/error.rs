@@ -33,7 +33,7 @@ pub enum WebhookError {
         /// The difference in seconds.
         seconds: u64,
     },
-    /// No signature matches: the secret is another one, or the body was changed.
+    /// No signature matches: the secret is the wrong one, or the body was changed.
     #[error("signature mismatch: check the secret, and that the body is passed byte for byte")]
     Signature,
     /// The same message was accepted before. A new attempt of the service has a new timestamp.

@@ -20,9 +20,9 @@
 //! # Ok::<(), parcelo::webhook::WebhookError>(())
 //! ```
 //!
-//! Pass the body byte for byte: parsed and serialised again it has another signature. A message is sent again, always
-//! with the same id, until the receiver responds with 2xx. Store the id with the effects of the message, and respond
-//! with 2xx the second time without repeating them.
+//! Pass the body byte for byte: if it is parsed and serialised again, its signature no longer matches. A message is sent
+//! again, always with the same id, until the receiver responds with 2xx. Store the id with the effects of the message,
+//! and respond with 2xx the second time without repeating them.
 
 mod error;
 mod headers;

@@ -26,7 +26,7 @@ impl ReplayGuard {
         Self { capacity: capacity.max(1), seen: Mutex::default() }
     }
 
-    /// Returns whether the message is new. It is remembered until `forgotten_at`.
+    /// Returns `true` if the message is new. It is remembered until `forgotten_at`.
     pub(super) fn is_new(&self, tag: [u8; 32], forgotten_at: i64, now: i64) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(|until, count| until < now || count > self.capacity);

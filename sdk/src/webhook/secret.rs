@@ -8,7 +8,7 @@ use crate::model::{InvalidValue, macros::secret_text};
 
 const PREFIX: &str = "whsec_";
 
-/// Standard Webhooks: 24-64 bytes.
+/// Permitted length of a secret, as Standard Webhooks defines it.
 const LENGTH_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; ours have 32.
@@ -38,12 +38,12 @@ impl Secret {
         Self::from_bytes(&bytes)
     }
 
-    /// Returns the secret of 32 random bytes.
+    /// Returns a secret made from 32 random bytes.
     pub fn from_random(random: &[u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
-    /// Returns the secret of 24-64 stored bytes.
+    /// Returns a secret from 24-64 stored bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidValue> {
         if LENGTH_BYTES.contains(&bytes.len()) {
             Ok(Self(bytes.to_vec()))

@@ -91,7 +91,7 @@ fn unknown_kinds_are_kept_and_invalid_events_refused() {
     let EventData::Unknown(lost) = unknown.data else { panic!("it is known") };
     assert_eq!(lost.data["where"], "at sea");
     assert_eq!(event("webhook.test", "{}").unwrap().data, EventData::Test);
-    // A receiver that refused it would be sent it again for days.
+    // If a receiver refused it, the service would resend it for days.
     for kind in ["parcel.voided", "parcel.status_changed", "parcel.created", "manifest.submitted"] {
         let EventData::Unknown(odd) = event(kind, r#"{"new":1}"#).unwrap().data else { panic!() };
         assert_eq!((&*odd.kind, &odd.data["new"]), (kind, &1.into()));

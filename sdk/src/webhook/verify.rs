@@ -13,7 +13,8 @@ use crate::{model::WebhookEvent, wall_clock::WallClock};
 /// Maximum difference between a timestamp and now, in both directions: the value of Standard Webhooks' libraries.
 const TIMESTAMP_TOLERANCE_SECONDS: u32 = 5 * 60;
 
-/// More than any rotation of secrets makes. Further ones are ignored, which bounds the work per message.
+/// Maximum number of signatures that are checked: more than any rotation of secrets needs. The limit bounds the work per
+/// message.
 const MAX_SIGNATURES: usize = 16;
 
 /// Maximum length of an id, far longer than the service's; it limits the memory for a message.
@@ -239,8 +240,8 @@ impl<'b> Verified<'b> {
         Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
     }
 
-    /// Returns the event's id, the same on every attempt. Store it with the effects of the event, and respond to
-    /// a repetition with 2xx without doing them again.
+    /// Returns the event's id, which is the same on every attempt. Store it with the effects of the event, and respond to
+    /// a repetition with 2xx without repeating them.
     pub fn id(&self) -> &str {
         &self.id
     }

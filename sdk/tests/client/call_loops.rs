@@ -34,8 +34,8 @@ struct FakeService {
 
 impl FakeService {
     fn client() -> (Client, Self) {
-        let shop = Self::default();
-        (Client::builder(key()).transport(shop.clone()).build().unwrap(), shop)
+        let service = Self::default();
+        (Client::builder(key()).transport(service.clone()).build().unwrap(), service)
     }
 
     fn created(&self) -> usize {
@@ -87,26 +87,26 @@ async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
 
 #[tokio::test(start_paused = true)]
 async fn labels_can_be_saved_in_the_loop_that_creates_orders() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     // As in a worker that cannot wait: a call that hangs ends after five seconds.
     for client in [client.with_timeouts(Timeouts::default().total(5 * LATENCY * 25)), client] {
         let folder = tempfile::tempdir().unwrap();
         let mut creations = client.orders().create_many(orders("labels", 20));
         let mut saved = 0;
-        while let Some((place, created)) = creations.next().await {
+        while let Some((index, created)) = creations.next().await {
             let number = created.unwrap().into_inner().parcel.tracking_number;
             let download = client.labels().download(&number, LabelFormat::Pdf);
-            download.save_to(folder.path().join(format!("{place}.pdf"))).await.unwrap();
+            download.save_to(folder.path().join(format!("{index}.pdf"))).await.unwrap();
             saved += 1;
         }
         assert_eq!(saved, 20);
     }
-    assert_eq!(shop.created(), 40, "each was sent once");
+    assert_eq!(service.created(), 40, "each was sent once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn any_other_call_may_be_made_in_the_loop() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let mut creations = client.orders().create_many(orders("outer", 30)).concurrency(16);
     let mut done = 0;
     while let Some((_, created)) = creations.next().await {
@@ -118,12 +118,12 @@ async fn any_other_call_may_be_made_in_the_loop() {
             done += 1;
         }
     }
-    assert_eq!((done, shop.created()), (90, 120));
+    assert_eq!((done, service.created()), (90, 120));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_loop_with_select_creates_every_order() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let mut creations = client.orders().create_many(orders("select", 50)).concurrency(4);
     let mut ticks = tokio::time::interval(LATENCY / 4);
     let mut done = 0;
@@ -136,7 +136,7 @@ async fn a_loop_with_select_creates_every_order() {
             _ = ticks.tick() => { client.tracking().get(&number()).await.unwrap(); }
         }
     }
-    assert_eq!((done, shop.created()), (50, 50));
+    assert_eq!((done, service.created()), (50, 50));
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn a_call_that_loses_a_select_delays_no_others() {
 
 #[tokio::test(start_paused = true)]
 async fn futures_polled_only_once_delay_no_others() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let (first, second, third) = (order(), order(), order());
     let mut left = [&first, &second, &third].map(|order| client.orders().create(order).boxed());
     for call in &mut left {
@@ -173,25 +173,25 @@ async fn futures_polled_only_once_delay_no_others() {
     for call in left {
         call.await.unwrap();
     }
-    assert_eq!(shop.created(), 23);
+    assert_eq!(service.created(), 23);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_response_in_time_wins_over_an_unpolled_timeout() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let order = order();
     let mut call = pin!(client.orders().create(&order));
     poll_once(&mut call).await;
     sleep(Duration::from_secs(3600)).await;
     let created = call.await.unwrap();
-    assert_eq!((created.meta().attempts, shop.created()), (1, 1));
+    assert_eq!((created.meta().attempts, service.created()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_unpolled_past_its_timeout_is_not_sent() {
-    let shop = FakeService::default();
+    let service = FakeService::default();
     let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
-    let client = client.transport(shop.clone()).build().unwrap();
+    let client = client.transport(service.clone()).build().unwrap();
     let (number, order) = (number(), order());
     client.tracking().get(&number).await.unwrap();
     let mut call = pin!(client.orders().create(&order));
@@ -202,32 +202,36 @@ async fn a_call_unpolled_past_its_timeout_is_not_sent() {
     let error = call.await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 0));
-    assert!(!error.may_have_executed() && shop.created() == 0);
+    assert!(!error.may_have_executed() && service.created() == 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn orders_are_sent_while_their_results_are_not_read() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let mut creations = client.orders().create_many(orders("alone", 20)).concurrency(5);
     creations.next().await.unwrap().1.unwrap();
     sleep(Duration::from_secs(3600)).await;
-    assert!((5..=6).contains(&shop.created()), "no more than may be unread: {}", shop.created());
+    assert!(
+        (5..=6).contains(&service.created()),
+        "no more than may be unread: {}",
+        service.created()
+    );
     let rest: Vec<_> = creations.collect().await;
     assert!(rest.len() == 19 && rest.iter().all(|(_, created)| created.is_ok()));
-    assert_eq!(shop.created(), 20);
+    assert_eq!(service.created(), 20);
 }
 
 #[test]
 fn outside_a_runtime_every_order_is_an_error() {
-    let (client, shop) = FakeService::client();
+    let (client, service) = FakeService::client();
     let mut creations = client.orders().create_many(orders("nowhere", 2));
-    for place in 0..2 {
+    for index in 0..2 {
         let (at, created) = creations.next().now_or_never().unwrap().unwrap();
         let error = created.unwrap_err();
-        assert_eq!((at, error.kind()), (place, ErrorKind::Config));
+        assert_eq!((at, error.kind()), (index, ErrorKind::Config));
         assert!(error.to_string().contains("tokio") && error.idempotency_key().is_some());
         assert!(!error.may_have_executed());
     }
     assert!(creations.next().now_or_never().unwrap().is_none());
-    assert_eq!(shop.created(), 0);
+    assert_eq!(service.created(), 0);
 }

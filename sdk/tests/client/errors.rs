@@ -1,4 +1,4 @@
-//! The content of an error: its kind, and what is known of the answer in spite of the error.
+//! The content of an error: its kind, and the parts of the response that it keeps.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn refused(step: Step) -> Error {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_another_service_is_unexpected() {
+async fn a_refusal_from_another_service_is_unexpected() {
     for status in [400, 404, 409, 413, 415, 422] {
         for body in ["<html>nginx</html>", "", r#"{"error": "no"}"#] {
             let error = refused(answer(status, body)).await;
@@ -78,7 +78,7 @@ async fn a_refusal_of_another_service_is_unexpected() {
         let own = refused(answer(status, refusal("SOME_CODE"))).await;
         assert_ne!(own.kind(), ErrorKind::Unexpected, "{status}");
     }
-    // The caller has the same options, whatever answered.
+    // The caller has the same options, whichever server answered.
     for (status, kind) in [
         (401, ErrorKind::Authentication),
         (403, ErrorKind::Forbidden),

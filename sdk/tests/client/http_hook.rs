@@ -31,7 +31,7 @@ async fn count_requests(server: &MockServer) -> usize {
 }
 
 #[tokio::test]
-async fn redirects_stay_off() {
+async fn the_hook_cannot_enable_redirects() {
     let elsewhere = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri());
     let server = start_with_response(redirect).await;
@@ -45,7 +45,7 @@ async fn redirects_stay_off() {
 }
 
 #[tokio::test]
-async fn retries_of_the_http_client_stay_off() {
+async fn the_hook_cannot_enable_reqwest_retries() {
     let server = start_with_response(ResponseTemplate::new(503)).await;
     let client = builder(&server.uri())
         .reqwest(|http| {
@@ -63,7 +63,7 @@ async fn retries_of_the_http_client_stay_off() {
 }
 
 #[tokio::test]
-async fn a_proxy_of_the_hook_follows_the_rule_of_the_client() {
+async fn the_hook_cannot_replace_the_proxy_of_the_client() {
     let proxy = start_with_response(ResponseTemplate::new(502)).await;
     let server = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let address = proxy.uri();
@@ -80,7 +80,7 @@ async fn a_proxy_of_the_hook_follows_the_rule_of_the_client() {
 }
 
 #[tokio::test]
-async fn headers_of_the_hook_replace_no_header_of_the_client() {
+async fn the_hook_cannot_replace_headers_of_the_client() {
     let server = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let client = builder(&server.uri())
         .reqwest(|http| {

@@ -77,7 +77,7 @@ async fn a_wall_clock_set_back_makes_no_key_younger() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dates_of_the_service_show_time_that_both_clocks_missed() {
+async fn service_dates_reveal_time_that_both_clocks_missed() {
     // The first answer came before the key was sent, or answers it.
     for steps in [
         vec![response_with_date(TODAY), lost_response(), response_with_date(TOMORROW)],
@@ -96,7 +96,7 @@ async fn dates_of_the_service_show_time_that_both_clocks_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dates_of_proxies_and_dates_going_back_are_ignored() {
+async fn proxy_dates_and_dates_that_go_back_are_ignored() {
     let anonymous = answer(503, "").with("date", TOMORROW);
     // Proxies add request ids too.
     let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
@@ -152,7 +152,7 @@ async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resumed_process_uses_wall_time_and_dates_of_the_service() {
+async fn a_resumed_process_uses_wall_time_and_service_dates() {
     let (client, _, _) = client_on_machine([response_with_date(TODAY)]);
     let first = order();
     assert!(!is_expired(&client, &first).await);

@@ -83,7 +83,7 @@ async fn every_write_returns_its_key_in_every_outcome() {
         Step::Hang,
     ];
     for step in steps {
-        // A void of many has keys of its own.
+        // `void_many` derives its own keys.
         for write_kind in WRITE_KINDS.filter(|write_kind| *write_kind != 3) {
             let (client, _) = ScriptedTransport::client([step.clone()]);
             let key = IdempotencyKey::parse("write-0001").unwrap();
@@ -109,7 +109,7 @@ fn a_blocking_client_shares_the_state_of_a_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_updated_by_each_part_of_a_void_of_many() {
+async fn each_part_of_void_many_updates_its_key() {
     let (client, _) = client_without_responses();
     let key = IdempotencyKey::random();
     let numbers: Vec<_> = (0..150)

@@ -111,7 +111,7 @@ async fn a_call_refused_by_a_layer_was_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_a_layer_settles_no_unknown_outcome() {
+async fn a_refusal_by_a_layer_settles_no_unknown_outcome() {
     #[derive(Debug)]
     struct FailOnce<T>(T, Mutex<bool>);
 

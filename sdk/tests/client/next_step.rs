@@ -1,5 +1,5 @@
-//! Ships orders by following `next_step`, with every end of a call that leaves doubt: there is at most one parcel, no
-//! order is sent again after its answer, and the loop ends.
+//! Ships orders by following `next_step`, with every end of a call that leaves the outcome unknown. There is at most one
+//! parcel, no order is sent again after its answer, and the loop ends.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -143,15 +143,15 @@ fn step(end: ConnectionEnd) -> Step {
     }
 }
 
-/// Returns every end; one that leaves open whether the parcel was created is returned in both variants.
+/// Returns every end. One that does not settle whether the parcel was created is returned once for each case.
 fn all_planned_ends() -> Vec<PlannedEnd> {
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
     let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
     let settled = AnswerKind::Body(r#"{"success":true,"new":1}"#);
     all.push((step(ConnectionEnd::Answer(201, settled)), Execution::Executed));
-    for (end, proof) in all_ends() {
+    for (end, expected) in all_ends() {
         all.push((step(end), Execution::NotExecuted));
-        if proof == ExpectedOutcome::None
+        if expected == ExpectedOutcome::None
             && !matches!(end, ConnectionEnd::Closed | ConnectionEnd::Cut)
         {
             all.push((step(end), Execution::Executed));
@@ -283,7 +283,7 @@ async fn an_order_corrected_after_a_lost_response_ships_once() {
 }
 
 #[test]
-fn the_tested_function_is_the_one_in_the_guide() {
+fn the_guide_quotes_the_tested_function() {
     let driven =
         include_str!("ship.rs").split_once("\n\n/// Returns the order's only parcel").unwrap().1;
     let driven = driven.replace("pub(crate) async fn", "async fn");

@@ -1,4 +1,4 @@
-//! The request of each operation, byte by byte where it matters, and the reading of its answer.
+//! The request of each operation, byte for byte where it matters, and the parsing of its response.
 
 use parcelo::{
     Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus,
@@ -89,7 +89,7 @@ fn keys(request: &VoidManyRequest) -> Vec<&str> {
 }
 
 #[test]
-fn the_keys_of_a_void_of_many_are_derived_by_hundred() {
+fn void_many_derives_one_key_for_every_hundred_orders() {
     let (key, all) = (IdempotencyKey::parse("recall-0001").unwrap(), numbers(250));
     let request = VoidManyRequest::new(&key, &all);
     let first = keys(&request);
@@ -108,7 +108,7 @@ fn the_keys_of_a_void_of_many_are_derived_by_hundred() {
 }
 
 #[test]
-fn the_derived_keys_of_a_void_share_the_state_of_its_key() {
+fn the_derived_keys_of_void_many_share_the_state_of_its_key() {
     let at = "2026-01-10T15:05:00Z".parse().unwrap();
     let key = IdempotencyKey::parse("recall-0001").unwrap().first_sent_at(at);
     let request = VoidManyRequest::new(&key, &numbers(150));
@@ -122,7 +122,7 @@ fn the_derived_keys_of_a_void_share_the_state_of_its_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_void_of_many_is_sent_by_hundreds_with_every_result() {
+async fn void_many_sends_batches_of_100_and_returns_every_result() {
     let none = json!({"results": vec![voided()["results"][1].clone(); 100]});
     let none = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
         "message_es": "No va.", "details": none}});
@@ -141,7 +141,7 @@ async fn a_void_of_many_is_sent_by_hundreds_with_every_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_void_of_many_that_fails_halfway_can_be_continued() {
+async fn void_many_can_be_continued_after_it_fails_halfway() {
     let lost = Step::Fail(Phase::MaybeSent);
     let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
     let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
@@ -235,7 +235,7 @@ async fn a_rejected_manifest_names_its_parcels() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_id_of_a_manifest_is_escaped_in_its_path() {
+async fn a_manifest_id_is_escaped_in_its_path() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
         let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
         assert_eq!(
@@ -247,7 +247,7 @@ async fn the_id_of_a_manifest_is_escaped_in_its_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_sent_by_hundreds_and_keeps_its_order() {
+async fn a_tracking_batch_is_split_into_hundreds_and_keeps_its_order() {
     for (count, sizes) in [(0, vec![]), (1, vec![1]), (100, vec![100]), (201, vec![100, 100, 1])] {
         let batch = |size: usize| {
             let record: Value = serde_json::from_str(RECORD).unwrap();

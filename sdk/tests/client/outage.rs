@@ -25,7 +25,7 @@ use crate::scripted_transport::{
 
 const CALLS: usize = 60 * 50;
 
-/// Makes fifty calls a second for a minute; returns when all have ended.
+/// Makes fifty calls a second for a minute, and returns when all have ended.
 async fn call_for_a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F) {
     let mut calls = JoinSet::new();
     for _ in 0..CALLS {
@@ -224,7 +224,7 @@ async fn an_observer_sees_queue_times_and_unsent_calls() {
     let hasty = client.with_rate_limit(RateLimit::adaptive().fail_fast());
     let refused = hasty.tracking().get(&number).await.unwrap_err();
     client.tracking().get(&number).await.unwrap();
-    // Its first attempt is made; the second would come too late.
+    // Its first attempt is made; the second would start after the deadline.
     tokio::time::advance(Duration::from_secs(1)).await;
     let lone = hasty.with_retry(Retry::standard().backoff(Duration::ZERO, Duration::ZERO));
     lone.tracking().get(&number).await.unwrap_err();

@@ -23,7 +23,7 @@ fn banned_answer() -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_429_of_the_service_delays_other_calls() {
+async fn only_a_429_from_the_service_delays_other_calls() {
     let table = [
         (throttled_response("20"), false),
         (throttled_response("20").with("x-request-id", PROXY_REQUEST_ID), false),
@@ -50,7 +50,7 @@ async fn only_a_429_of_the_service_delays_other_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rate_limit_headers_of_a_proxy_are_ignored() {
+async fn rate_limit_headers_from_a_proxy_are_ignored() {
     let full = |id| {
         answer(200, RECORD)
             .with("x-ratelimit-limit", "1")

@@ -111,7 +111,7 @@ async fn an_error_has_its_code_message_and_request_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_request_id_of_the_body_is_used_without_a_header() {
+async fn the_request_id_in_the_body_is_used_without_a_header() {
     let (client, _) = ScriptedTransport::client([answer(404, refusal("PARCEL_NOT_FOUND"))]);
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

@@ -137,12 +137,12 @@ pub(crate) fn order() -> OrderRequest {
     .unwrap()
 }
 
-/// Returns orders with a key each, the same for the same shop.
+/// Returns orders, each with its own key. The same namespace always gives the same keys.
 pub(crate) fn orders(
-    shop: &'static str,
+    namespace: &'static str,
     count: usize,
 ) -> impl Iterator<Item = OrderRequest> + Send + Unpin {
-    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
+    let key = |number: usize| IdempotencyKey::derive(namespace, &number.to_string());
     (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 

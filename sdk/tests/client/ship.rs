@@ -1,4 +1,4 @@
-//! The guide's function that ships an order, letter by letter; `next_step` drives it against every end of a call.
+//! The function in the guide that ships an order, copied verbatim. `next_step` runs it against every end of a call.
 
 use parcelo::{
     Client, Error, IdempotencyKey, IfAbsent, NextStep, OrderRequest, ParcelStatus, TrackingNumber,
@@ -39,6 +39,6 @@ pub(crate) async fn ship(
 /// Returns the parcel of an order by its external id, unless it was voided.
 async fn unvoided_parcel(client: &Client, id: &str) -> Result<Option<TrackingNumber>, Error> {
     let mut parcels = client.orders().find(id).await?.into_iter();
-    let living = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
-    Ok(living.map(|parcel| parcel.tracking_number))
+    let active = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
+    Ok(active.map(|parcel| parcel.tracking_number))
 }

@@ -67,8 +67,8 @@ impl Subscriber for Collector {
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        let place = usize::try_from(span.into_u64()).unwrap() - 1;
-        LINES.with_borrow_mut(|lines| values.record(&mut Line(&mut lines[place])));
+        let index = usize::try_from(span.into_u64()).unwrap() - 1;
+        LINES.with_borrow_mut(|lines| values.record(&mut Line(&mut lines[index])));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -120,12 +120,12 @@ fn call(collected: &[String]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_span_of_a_call_has_the_fields_for_support() {
+fn a_call_span_has_the_fields_that_support_needs() {
     let created = || answer(201, CREATED).with("x-request-id", "req_1");
     let replayed = || created().with("idempotent-replayed", "true");
     let unreadable = || answer(201, r#"{"success":true}"#).with("x-request-id", "req_1");
     let refused = || answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
-    // status, request id, outcome, error, in doubt
+    // status, request id, outcome, error, may have executed
     let table = [
         (created(), "201 req_1 Created - -"),
         (replayed(), "201 req_1 Replayed - -"),
@@ -144,7 +144,7 @@ fn the_span_of_a_call_has_the_fields_for_support() {
         assert_eq!(format!("{} {}", found.join(" "), field("may_have_executed")), expected);
         assert_eq!((field("operation"), field("attempts")), ("CreateOrder", "1"), "{step:?}");
     }
-    // A read has no outcome and a refused call no attempt; both have their time in the queue.
+    // A read has no outcome, and a refused call has no attempt. Both record their time in the queue.
     let second_call = |rate: RateLimit| {
         call(&collect(async {
             let (client, _) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {

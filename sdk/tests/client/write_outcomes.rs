@@ -61,7 +61,7 @@ impl AnswerKind {
     }
 }
 
-/// The conclusion about execution that an end allows.
+/// The conclusion that the client may draw about the write from the end of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedOutcome {
     /// No conclusion.
@@ -132,11 +132,11 @@ struct RecordingServer {
 impl RecordingServer {
     async fn start() -> Self {
         let (next, arrived) = (Arc::new(Mutex::new(ConnectionEnd::Closed)), Arc::default());
-        let (all_ends, whole) = (Arc::clone(&next), Arc::clone(&arrived));
+        let (all_ends, arrived_whole) = (Arc::clone(&next), Arc::clone(&arrived));
         let (address, tasks) = peer(move |mut socket| {
-            let (end, whole) = (*all_ends.lock().unwrap(), Arc::clone(&whole));
+            let (end, arrived_whole) = (*all_ends.lock().unwrap(), Arc::clone(&arrived_whole));
             async move {
-                serve_request(&mut socket, end, &whole).await;
+                serve_request(&mut socket, end, &arrived_whole).await;
                 if matches!(end, ConnectionEnd::Silence) {
                     // Nothing else happens, so time goes on to the end of the attempt.
                     tokio::time::pause();
@@ -163,7 +163,7 @@ impl RecordingServer {
     }
 }
 
-async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, whole: &AtomicBool) {
+async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, arrived_whole: &AtomicBool) {
     let length = match end {
         ConnectionEnd::Closed => return,
         ConnectionEnd::Cut => 20,
@@ -172,7 +172,7 @@ async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, whole: &Atomi
     if !read(socket, length).await {
         return;
     }
-    whole.store(true, Ordering::SeqCst);
+    arrived_whole.store(true, Ordering::SeqCst);
     let text = match end {
         ConnectionEnd::Closed
         | ConnectionEnd::Cut
@@ -228,18 +228,18 @@ fn assert_execution_is_reported(error: &Error) {
 #[tokio::test]
 async fn not_executed_is_reported_only_if_it_is_certain() {
     let recorder = RecordingServer::start().await;
-    for (first, proof) in all_ends() {
-        for (later, later_proof) in all_ends() {
+    for (first, expected) in all_ends() {
+        for (later, later_expected) in all_ends() {
             for resumed in [false, true] {
                 let mut order = order();
                 // The first says that the server may have executed the write; the second, that the client must assume it.
                 let (mut possible, mut doubtful) = (false, false);
-                for (end, proof) in [(first, proof), (later, later_proof)] {
+                for (end, expected) in [(first, expected), (later, later_expected)] {
                     let (error, arrived) = recorder.call(&order, end).await;
-                    possible |= arrived && proof == ExpectedOutcome::None;
-                    possible &= proof != ExpectedOutcome::Settled;
-                    doubtful = (doubtful || proof == ExpectedOutcome::None)
-                        && proof != ExpectedOutcome::Settled;
+                    possible |= arrived && expected == ExpectedOutcome::None;
+                    possible &= expected != ExpectedOutcome::Settled;
+                    doubtful = (doubtful || expected == ExpectedOutcome::None)
+                        && expected != ExpectedOutcome::Settled;
                     let may = error.may_have_executed();
                     let case = format!("{first:?}, {later:?}, resumed {resumed}: {error:?}");
                     assert!(may || !possible, "it can have been executed: {case}");

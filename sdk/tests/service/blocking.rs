@@ -204,10 +204,10 @@ fn a_dropped_import_that_is_rerun_creates_each_order_once() {
     }
     drop(creations);
     let created = client.orders().create_many(orders());
-    let mut places: Vec<_> =
-        created.map(|(place, created)| created.map(|_| place).unwrap()).collect();
-    places.sort_unstable();
-    assert_eq!(places, (0..30).collect::<Vec<_>>());
+    let mut indices: Vec<_> =
+        created.map(|(index, created)| created.map(|_| index).unwrap()).collect();
+    indices.sort_unstable();
+    assert_eq!(indices, (0..30).collect::<Vec<_>>());
 
     let listed = server.requests().of(Operation::ListParcels);
     let mut parcels = client.parcels().list().limit(10).iter();
@@ -221,12 +221,12 @@ fn a_dropped_import_that_is_rerun_creates_each_order_once() {
 fn labels_can_be_saved_in_the_loop_that_creates_orders() {
     let (_server, client) = start();
     let folder = tempfile::tempdir().unwrap();
-    let order = |place| order_with_key(&format!("order-{place:04}"));
-    for (place, created) in client.orders().create_many((0..20).map(order)).concurrency(4) {
+    let order = |index| order_with_key(&format!("order-{index:04}"));
+    for (index, created) in client.orders().create_many((0..20).map(order)).concurrency(4) {
         let number = created.unwrap().into_inner().parcel.tracking_number;
         client.labels().download(&number, LabelFormat::Zpl).save_in(folder.path()).unwrap();
         // Another call within the loop: it sends the same order again, since any of the others may be under way.
-        for (_, replayed) in client.orders().create_many([order(place)]) {
+        for (_, replayed) in client.orders().create_many([order(index)]) {
             assert_eq!(replayed.unwrap().outcome(), Outcome::Replayed);
         }
     }
@@ -273,7 +273,7 @@ fn a_creation_whose_response_was_lost_is_repeated() {
 }
 
 #[test]
-fn an_interrupted_label_is_an_error_of_the_client() {
+fn an_interrupted_label_fails_with_the_error_of_the_client() {
     let (server, client) = start();
     let number = client.orders().create(&order_with_key("order-0001")).unwrap();
     let number = &number.parcel.tracking_number;

@@ -27,20 +27,20 @@ async fn every_order_has_a_result_even_if_others_fail() {
     let steps = (0..9).map(|step| if step == 4 { refused.clone() } else { created.clone() });
     let (client, script) = ScriptedTransport::client(steps);
     let mut creations = client.orders().create_many(orders("many", 9)).concurrency(3);
-    let mut places = Vec::new();
-    while let Some((place, created)) = creations.next().await {
-        places.push(place);
-        let key = IdempotencyKey::derive("many", &place.to_string());
+    let mut indices = Vec::new();
+    while let Some((index, created)) = creations.next().await {
+        indices.push(index);
+        let key = IdempotencyKey::derive("many", &index.to_string());
         match created {
             Ok(created) => assert_eq!(created.meta().idempotency_key, Some(key)),
             Err(error) => {
-                assert_eq!((error.kind(), place), (ErrorKind::Validation, 4));
+                assert_eq!((error.kind(), index), (ErrorKind::Validation, 4));
                 assert_eq!(error.idempotency_key(), Some(&key));
             }
         }
     }
-    places.sort_unstable();
-    assert_eq!((places, script.sent_requests().len()), ((0..9).collect(), 9));
+    indices.sort_unstable();
+    assert_eq!((indices, script.sent_requests().len()), ((0..9).collect(), 9));
     assert!(client.orders().create_many([]).next().await.is_none());
 }
 
@@ -116,7 +116,7 @@ fn queries(script: &ScriptedTransport) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_streamed_by_pages_only_as_far_as_read() {
+async fn a_stream_requests_pages_only_as_they_are_read() {
     let (client, script) = ScriptedTransport::client([
         page(150..250, (1, 250)),
         page(51..151, (1, 151)),
@@ -204,10 +204,10 @@ async fn an_import_that_is_run_twice_creates_each_order_once() {
     let mut numbers = Vec::new();
     for expected in [parcelo::Outcome::Created, parcelo::Outcome::Replayed] {
         let mut creations = client.orders().create_many(orders()).concurrency(4);
-        while let Some((place, created)) = creations.next().await {
+        while let Some((index, created)) = creations.next().await {
             let created = created.unwrap();
             assert_eq!(created.outcome(), expected);
-            numbers.push((place, created.parcel.tracking_number.to_string()));
+            numbers.push((index, created.parcel.tracking_number.to_string()));
         }
     }
     numbers.sort();
@@ -223,7 +223,7 @@ async fn an_import_that_is_run_twice_creates_each_order_once() {
 }
 
 #[tokio::test]
-async fn an_interrupted_void_of_many_continues() {
+async fn an_interrupted_void_many_can_be_continued() {
     let server = MockServer::start().await;
     let client = server.client(&server.key().issue()).with_retry(Retry::none());
     let numbers = server.seed_parcels(250).await;

@@ -18,7 +18,7 @@ fn clients(server: &MockServer) -> [Client; 2] {
 }
 
 #[tokio::test]
-async fn a_key_expires_only_if_the_clock_of_the_server_moves() {
+async fn a_key_expires_only_if_the_server_clock_moves() {
     for (way, number) in [(0, "SB-SUCCESS-0001"), (1, "SB-SUCCESS-0002")] {
         let server = MockServer::start().await;
         let client = clients(&server)[way].clone();
@@ -51,7 +51,7 @@ async fn sleeping_in_a_test_makes_no_key_older() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_set_back_makes_a_key_younger_too() {
+async fn setting_the_server_clock_back_makes_a_key_younger() {
     let server = MockServer::start().await;
     let client = server.in_memory_client(&server.key().issue());
     let (order, before) = (order(), server.snapshot().await);
@@ -76,7 +76,7 @@ async fn a_call_ends_even_in_a_frozen_rate_limit_window() {
 }
 
 #[tokio::test]
-async fn a_client_keeps_the_clock_of_a_dropped_server() {
+async fn a_client_keeps_the_clock_after_its_server_is_dropped() {
     let server = MockServer::start().await;
     let (client, order) = (server.in_memory_client(&server.key().issue()), order());
     drop(server);
@@ -84,7 +84,7 @@ async fn a_client_keeps_the_clock_of_a_dropped_server() {
 }
 
 #[tokio::test]
-async fn a_receiver_verifies_webhooks_by_the_clock_of_the_server() {
+async fn a_receiver_verifies_webhooks_by_the_server_clock() {
     use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, WebhookError};
     let server = MockServer::builder().clock(Clock::frozen("2031-01-05T08:00:00Z")).start().await;
     let secret = server.webhook_inbox().send_to("http://127.0.0.1:9/");

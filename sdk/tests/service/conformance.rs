@@ -173,7 +173,7 @@ pub(crate) fn plan_fault(fault: Fault<'_>, after: bool, planned: PlannedFault) {
     planned.1(if after { fault.after_commit() } else { fault });
 }
 
-/// Makes a creation that meets a fault, and describes its outcome as the caller sees it.
+/// Creates an order that meets a fault, and describes the outcome as the caller sees it.
 async fn faulty_creation(
     transport: TransportKind,
     retry: Retry,
@@ -191,7 +191,7 @@ async fn faulty_creation(
     }
 }
 
-/// Makes a faulty creation for every fault, before and after the commit, over every transport. Returns the
+/// Creates an order for every fault, before and after the commit, over every transport. Returns the
 /// descriptions.
 async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3])> {
     let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);

@@ -42,7 +42,7 @@ fn all_faults(faults: &[PlannedFault], times: &[u64]) -> Vec<SweptFault> {
     all
 }
 
-/// Repeats a call until it succeeds, as a caller does who relies on the idempotency key.
+/// Repeats a call until it succeeds, as a caller that relies on the idempotency key does.
 async fn retry_until_success<T>(call: impl AsyncFn() -> Result<Reply<T>, Error>) -> T {
     loop {
         match call().await {

@@ -11,8 +11,8 @@
 //! whose program and database the run names when it fails.
 //!
 //! The server runs in this process, on one thread beside the store's, with a frozen clock and ids from a seed. The
-//! figures of a whole server process varied by 5 %. Its periodic jobs follow the clock, while valgrind runs fifty times
-//! slower; and the worker threads of its runtime wake one another at random.
+//! figures of a whole server process varied by 5 %, because its periodic jobs follow the clock while valgrind runs fifty
+//! times slower, and because the worker threads of its runtime wake one another at random.
 //! A figure is the difference between a run with some number of answers and one with twice as many, divided by that
 //! number, so that the cost of a start drops out. The database has 20,000 parcels with random keys and numbers: in a
 //! small one every random leaf is shared, and a random index looks free.

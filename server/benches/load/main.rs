@@ -69,7 +69,7 @@ enum Mode {
     Growth,
     /// New servers with new databases, until their first order
     Starts,
-    /// Creates while a tenant lists 300,000 parcels as fast as its key may
+    /// Creates while another tenant lists its 300,000 parcels at the rate limit of its key
     Neighbour,
     /// Creates on PostgreSQL during another tenant's lists, locked row and resets
     Edges,

@@ -33,10 +33,10 @@ pub const fn day_start(day: i64) -> Millis {
 /// day is late: at most a day after its promised day has passed at the destination. A parcel that is out for delivery
 /// is not late, because it arrives today.
 pub fn late_parcels(counts: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
-    let is_late = |one: &&ParcelCount| {
-        let last_order = day_start(one.created_day + 1).plus(-1);
-        let promised = delivery::promised_day(one.country, last_order);
-        promised < delivery::zones(one.country).earliest_date(now).to_epoch_days()
+    let is_late = |count: &&ParcelCount| {
+        let last_order = day_start(count.created_day + 1).plus(-1);
+        let promised = delivery::promised_day(count.country, last_order);
+        promised < delivery::zones(count.country).earliest_date(now).to_epoch_days()
     };
     let waiting = [
         State::LabelGenerated,
@@ -46,8 +46,8 @@ pub fn late_parcels(counts: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
         State::InTransit,
     ];
     let late_in = |state| {
-        let late = counts.iter().filter(|one| one.state == state).filter(is_late);
-        (state, late.map(|one| one.parcels).sum())
+        let late = counts.iter().filter(|count| count.state == state).filter(is_late);
+        (state, late.map(|count| count.parcels).sum())
     };
     waiting.map(late_in).into_iter().filter(|(_, parcels)| *parcels > 0).collect()
 }
@@ -62,17 +62,17 @@ mod tests {
             Millis(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap().timestamp_millis())
         };
         let created_day = epoch_day(at("2026-01-10T15:05:00Z"));
-        let one = |state, country| ParcelCount { created_day, state, country, parcels: 2 };
-        let ecuador = one(State::InTransit, CountryCode::EC);
+        let count = |state, country| ParcelCount { created_day, state, country, parcels: 2 };
+        let ecuador = count(State::InTransit, CountryCode::EC);
         // Promised for January 18, which ends in the Galápagos at 06:00 UTC.
         assert_eq!(late_parcels(&[ecuador], at("2026-01-19T05:59:59Z")), []);
         assert_eq!(late_parcels(&[ecuador], at("2026-01-19T06:00:00Z")), [(State::InTransit, 2)]);
         let now = at("2026-03-01T00:00:00Z");
         let over = [State::Delivered, State::Voided, State::CustomsHold, State::OutForDelivery];
-        assert_eq!(late_parcels(&over.map(|state| one(state, CountryCode::EC)), now), []);
+        assert_eq!(late_parcels(&over.map(|state| count(state, CountryCode::EC)), now), []);
         let many = [
-            one(State::InTransit, CountryCode::MX),
-            one(State::PickedUp, CountryCode::EC),
+            count(State::InTransit, CountryCode::MX),
+            count(State::PickedUp, CountryCode::EC),
             ecuador,
         ];
         assert_eq!(late_parcels(&many, now), [(State::PickedUp, 2), (State::InTransit, 4)]);

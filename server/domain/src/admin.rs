@@ -66,9 +66,9 @@ pub struct WebhookView {
     /// The reason why it is off: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings).
     disabled_by: Option<&'static str>,
     created_at: String,
-    /// The time until which the previous secret signs beside the present one.
+    /// The time until which messages are signed with the previous secret too.
     old_secret_until: Option<String>,
-    /// The secret that verifies the signatures; only in the answer to setting the webhook up.
+    /// The secret that verifies the signatures; present only in the response that sets the webhook up.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     secret: Option<String>,
@@ -97,14 +97,14 @@ impl WebhookView {
     }
 }
 
-/// A secret that was just made.
+/// A newly created secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewSecret {
     /// The new secret, shown this once.
     secret: String,
-    /// The time until which the previous secret signs beside it.
+    /// The time until which messages are also signed with the previous secret.
     old_secret_until: String,
 }
 
@@ -129,7 +129,7 @@ impl From<Ulid> for TestedView {
     }
 }
 
-/// The answer to a request to send events again.
+/// The response to a request to send events again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReplayedView {
@@ -162,7 +162,7 @@ pub struct AttemptView {
     milliseconds: i64,
     http_status: Option<u16>,
     error: Option<String>,
-    /// The beginning of the receiver's answer, at most 1 KiB.
+    /// The beginning of the receiver's response, at most 1 KiB.
     answer: String,
 }
 

@@ -111,7 +111,7 @@ mod tests {
 
     /// Checks that the promised day ends when it has ended everywhere in the country.
     #[test]
-    fn a_day_ends_at_the_destination_s_last_zone() {
+    fn a_day_ends_in_the_last_time_zone_of_the_destination() {
         let table = [
             ("EC", "2026-01-14T05:59:59Z", "2026-01-14T06:00:00Z"),
             ("CO", "2026-01-14T04:59:59Z", "2026-01-14T05:00:00Z"),

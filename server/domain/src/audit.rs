@@ -1,4 +1,5 @@
-//! The audit log: who changed keys, secrets, passwords and settings, and when. It names no secret and no person.
+//! The audit log: who changed keys, secrets, passwords and settings, and when. It contains no secrets and no
+//! personal data.
 
 use parcelo::Language;
 
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_unique_and_read_back() {
+    fn codes_are_unique_and_round_trip() {
         for action in AuditAction::ALL {
             assert_eq!(AuditAction::from_code(action.code()), Some(*action));
             assert_ne!(action.text(Language::En), action.text(Language::Es));

@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// Returns `APPLIED`, `RECORDED` or `REJECTED`.
-    fn word(outcome: &ScanOutcome) -> &'static str {
+    fn outcome_name(outcome: &ScanOutcome) -> &'static str {
         match outcome {
             ScanOutcome::Applied(ops) => {
                 assert!(matches!(ops.as_slice(), [StoreOp::Move { .. }]));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_of_states_is_evaluated_newer_and_older() {
+    fn newer_and_older_scans_are_evaluated_for_all_state_pairs() {
         for (from, next) in TRANSITIONS {
             for (to, _) in TRANSITIONS {
                 let ours = Cause::Carrier.allows(to);
@@ -163,10 +163,11 @@ mod tests {
                     _ => "REJECTED",
                 };
                 let older = if ours { "RECORDED" } else { "REJECTED" };
-                let judge =
-                    |minutes| word(&evaluate_scan(&parcel("SB-A-000001", from), scan(to, minutes)));
+                let evaluate = |minutes| {
+                    outcome_name(&evaluate_scan(&parcel("SB-A-000001", from), scan(to, minutes)))
+                };
                 assert_eq!(
-                    (judge(0), judge(1), judge(-1)),
+                    (evaluate(0), evaluate(1), evaluate(-1)),
                     (newer, newer, older),
                     "{from:?} {to:?}"
                 );
@@ -175,13 +176,13 @@ mod tests {
     }
 
     /// A parcel and its history, as the store keeps them.
-    struct Kept {
+    struct StoredParcel {
         row: ParcelRow,
         history: Vec<Event>,
         moves: Vec<State>,
     }
 
-    impl Kept {
+    impl StoredParcel {
         fn apply(&mut self, ops: Vec<StoreOp>) {
             for op in ops {
                 match op {
@@ -239,26 +240,26 @@ mod tests {
             let mut row = parcel(&number, State::LabelGenerated);
             row.step = SCENARIOS[journey].step(0, CREATED);
             let history = Vec::from(history::first_events(&row));
-            let mut kept = Kept { row, history, moves: vec![State::LabelGenerated] };
+            let mut stored = StoredParcel { row, history, moves: vec![State::LabelGenerated] };
             let mut now = CREATED;
             for (state, ago, pause, kind) in events {
                 now = now.plus(pause * Millis::MINUTE);
-                kept.take_due(now);
+                stored.take_due(now);
                 match kind {
-                    0 => kept.try_move(Cause::Void, State::Voided, now),
-                    1 => kept.try_move(Cause::Manifest, State::ManifestSubmitted, now),
-                    _ => match evaluate_scan(&kept.row, Scan { at: now.plus(ago * Millis::MINUTE), ..scan(state, 0) }) {
-                        ScanOutcome::Applied(ops) | ScanOutcome::Recorded(ops) => kept.apply(ops),
+                    0 => stored.try_move(Cause::Void, State::Voided, now),
+                    1 => stored.try_move(Cause::Manifest, State::ManifestSubmitted, now),
+                    _ => match evaluate_scan(&stored.row, Scan { at: now.plus(ago * Millis::MINUTE), ..scan(state, 0) }) {
+                        ScanOutcome::Applied(ops) | ScanOutcome::Recorded(ops) => stored.apply(ops),
                         ScanOutcome::Rejected(_) => {}
                     },
                 }
             }
-            prop_assert!(kept.moves.windows(2).all(|two| two[0].can_become(two[1])), "{:?}", kept.moves);
-            let mut sequences: Vec<_> = kept.history.iter().map(|event| event.sequence).collect();
+            prop_assert!(stored.moves.windows(2).all(|two| two[0].can_become(two[1])), "{:?}", stored.moves);
+            let mut sequences: Vec<_> = stored.history.iter().map(|event| event.sequence).collect();
             sequences.sort_unstable();
-            prop_assert_eq!(sequences, (1..=kept.row.last_sequence).collect::<Vec<_>>());
-            let newest = kept.history.iter().max_by_key(|event| (event.at, event.sequence)).unwrap();
-            prop_assert_eq!((newest.state, newest.at), (kept.row.state, kept.row.updated_at));
+            prop_assert_eq!(sequences, (1..=stored.row.last_sequence).collect::<Vec<_>>());
+            let newest = stored.history.iter().max_by_key(|event| (event.at, event.sequence)).unwrap();
+            prop_assert_eq!((newest.state, newest.at), (stored.row.state, stored.row.updated_at));
         }
     }
 

@@ -118,7 +118,7 @@ pub struct NewApiKey {
     ip_whitelist: Vec<String>,
 }
 
-/// An API key that was given a new secret: the only answer with it.
+/// An API key with its new secret. No other response contains the new secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -162,7 +162,7 @@ pub struct ApiKeyView {
     old_secret_until: Option<String>,
 }
 
-/// A carrier key that was just made: the only answer with the whole key.
+/// A newly created carrier key. No other response contains the whole key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

@@ -50,7 +50,7 @@ impl IdempotencyRecord {
     }
 }
 
-// The response is not logged: it holds a label link, which opens the label to anyone.
+// The response is not logged, because it contains a label link, which gives anyone access to the label.
 impl std::fmt::Debug for IdempotencyRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdempotencyRecord")
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_replays_conflicts_and_is_forgotten_after_24_hours() {
+    fn a_key_is_replayed_or_conflicts_and_expires_after_24_hours() {
         let last = Millis(1_000 + LIFETIME_MILLIS - 1);
         assert_eq!(decide_replay(None, &[7; 32], last), ReplayDecision::Fresh);
         assert_eq!(decide_replay(Some(record()), &[7; 32], last), ReplayDecision::Replay(record()));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scope_is_api_key_operation_and_key() {
+    fn a_record_key_depends_on_api_key_operation_and_key() {
         let key = IdempotencyKey::parse("same-key-1").unwrap();
         let one = RecordKey::new(1, Operation::CreateOrder, &key);
         assert_eq!(one, RecordKey::new(1, Operation::CreateOrder, &key));

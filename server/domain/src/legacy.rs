@@ -102,15 +102,15 @@ pub fn idempotency_key_from_reference(body: &Value) -> Option<String> {
 }
 
 fn set_at_path(order: &mut Value, path: &str, value: Value) {
-    let mut place = order;
+    let mut target = order;
     for name in path.split('.') {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
         }
-        let Some(members) = place.as_object_mut() else { return };
-        place = members.entry(name).or_insert(Value::Null);
+        let Some(members) = target.as_object_mut() else { return };
+        target = members.entry(name).or_insert(Value::Null);
     }
-    *place = value;
+    *target = value;
 }
 
 /// Returns the legacy name of a field of `/api/v1`, or the same name if it has none.
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_legacy_field_arrives_in_its_place() {
+    fn every_legacy_field_maps_to_its_order_field() {
         let order = to_order(&body());
         for (legacy, path) in FIELDS {
             let pointer = format!("/{}", path.replace('.', "/"));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_s_text_names_legacy_fields_only() {
+    fn fault_texts_name_legacy_fields_only() {
         let table = [
             ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
             ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg differ by more than"),
@@ -288,10 +288,10 @@ mod tests {
     fn the_key_of_a_reference_is_unique_and_valid() {
         let key =
             |reference: Value| idempotency_key_from_reference(&json!({ "reference": reference }));
-        let made = key(json!("PO-77")).unwrap();
-        assert!(parcelo::IdempotencyKey::parse(&made).is_ok());
-        assert_eq!(key(json!(" PO-77 ")), Some(made.clone()));
-        assert_ne!(key(json!("PO-78")), Some(made));
+        let derived = key(json!("PO-77")).unwrap();
+        assert!(parcelo::IdempotencyKey::parse(&derived).is_ok());
+        assert_eq!(key(json!(" PO-77 ")), Some(derived.clone()));
+        assert_ne!(key(json!("PO-78")), Some(derived));
         for none in [json!(null), json!(""), json!("  "), json!(7)] {
             assert_eq!(key(none.clone()), None, "{none}");
         }

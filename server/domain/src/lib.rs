@@ -72,10 +72,10 @@ pub use tracking_numbers::TrackingNumberGenerator;
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
-    reason = "answers are structs of text and numbers, with text as keys"
+    reason = "responses are structs of text and numbers, with text as keys"
 )]
-pub fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {
-    serde_json::to_vec(answer).expect("an answer can be written as JSON")
+pub fn to_body(response: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(response).expect("a response can be serialized as JSON")
 }
 
 /// Writes a response's body as JSON, with its data in the envelope that has the request's id.

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_not_guessed_from_many_networks_either() {
+    fn guesses_from_many_networks_are_counted_by_account() {
         let mut throttle = LoginThrottle::default();
         for client in 0..10 {
             assert_eq!(fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0), 0);
@@ -236,17 +236,17 @@ mod tests {
     fn a_session_or_a_known_network_is_not_locked_out() {
         let mut throttle = LoginThrottle::default();
         let owner = from("shop", "2001:db8:1:2::1");
-        let begun = throttle.begin(owner, Millis(0)).unwrap();
-        throttle.take_back(begun);
+        let pending = throttle.begin(owner, Millis(0)).unwrap();
+        throttle.take_back(pending);
         throttle.record_sign_in(owner);
-        let member = LoginAttempt { is_signed_in: true, ..from("shop", "203.0.113.200") };
+        let signed_in = LoginAttempt { is_signed_in: true, ..from("shop", "203.0.113.200") };
         for client in 0..100 {
             fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0);
             // The neighbours' failures at other accounts count against the network, not against the owner.
             fail(&mut throttle, from("other", "2001:db8:1:2::9"), 0);
         }
         assert_eq!(fail(&mut throttle, from("shop", "198.51.100.1"), 0), 60);
-        for known in [from("shop", "2001:db8:1:2::7"), member] {
+        for known in [from("shop", "2001:db8:1:2::7"), signed_in] {
             for _ in 0..5 {
                 assert_eq!(fail(&mut throttle, known, 0), 0, "{known:?}");
             }
@@ -261,8 +261,8 @@ mod tests {
     fn successes_do_not_count_and_do_not_wipe_out_failures() {
         let mut throttle = LoginThrottle::default();
         for _ in 0..100 {
-            let begun = throttle.begin(from("mine", "203.0.113.7"), Millis(0)).unwrap();
-            throttle.take_back(begun);
+            let pending = throttle.begin(from("mine", "203.0.113.7"), Millis(0)).unwrap();
+            throttle.take_back(pending);
         }
         for account in 0..5 {
             fail(&mut throttle, from(&account.to_string(), "203.0.113.7"), 0);
@@ -277,7 +277,7 @@ mod tests {
         let mut throttle = LoginThrottle::default();
         let all: Vec<_> =
             (0..1_000).map(|_| throttle.begin(from("a", "203.0.113.7"), Millis(0))).collect();
-        assert_eq!(all.iter().filter(|begun| begun.is_ok()).count(), 5);
+        assert_eq!(all.iter().filter(|pending| pending.is_ok()).count(), 5);
     }
 
     #[test]

@@ -316,8 +316,8 @@ pub fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDecision {
         MailOutcome::Refused => MailStatus::GivenUp,
         MailOutcome::Dropped(reason) => MailStatus::Dropped(reason),
         MailOutcome::Failed => {
-            let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-            match PAUSES.get(place) {
+            let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+            match PAUSES.get(index) {
                 Some(pause) => return MailDecision::Retry(now.plus(*pause)),
                 None => MailStatus::GivenUp,
             }
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_they_were_written() {
+    fn numbers_and_codes_round_trip() {
         for kind in MailKind::ALL {
             assert_eq!(MailKind::from_number(kind.number()), Some(kind));
             assert!(DisabledMailKinds::default().with(kind).contains(kind));

@@ -73,12 +73,12 @@ impl Refusal {
 
     /// Refuses a key that was used with another request. If that request created an order, its parcel is named.
     pub fn idempotency_conflict(record: &IdempotencyRecord) -> Self {
-        let answer: Value = serde_json::from_slice(&record.body).unwrap_or_default();
+        let response: Value = serde_json::from_slice(&record.body).unwrap_or_default();
         let mut details = serde_json::Map::from_iter([
             ("firstSeenAt".to_owned(), json!(timestamp(record.first_seen))),
             ("expiresAt".to_owned(), json!(timestamp(record.expires_at()))),
         ]);
-        if let Some(number) = answer.pointer("/parcel/trackingNumber") {
+        if let Some(number) = response.pointer("/parcel/trackingNumber") {
             details.insert("trackingNumber".to_owned(), number.clone());
         }
         Self { details: Some(details.into()), ..ErrorCode::IdempotencyConflict.into() }
@@ -143,8 +143,8 @@ impl Refusal {
 
     /// Refuses a state that cannot follow the parcel's current one.
     pub fn illegal_transition(from: State, to: State) -> Self {
-        let word = |state| parcelo::ParcelStatus::from(state).to_string();
-        let values = vec![("from", word(from)), ("to", word(to))];
+        let status = |state| parcelo::ParcelStatus::from(state).to_string();
+        let values = vec![("from", status(from)), ("to", status(to))];
         Self { values, ..ErrorCode::IllegalTransition.into() }
     }
 

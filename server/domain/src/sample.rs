@@ -1,5 +1,5 @@
-//! Small valid requests: for the first curl command, and for the examples in the OpenAPI document. And
-//! an author for changes in tests.
+//! Small valid requests for the first curl command and the examples in the OpenAPI document, and the author of changes
+//! in tests.
 
 use serde_json::{Value, json};
 

@@ -56,8 +56,8 @@ pub struct LimitGrant {
 }
 
 impl LimitClaim {
-    /// Grants the claim, given the requests that all servers have taken in its second, and counts it in. The databases do
-    /// the same in SQL.
+    /// Grants the claim, given the requests that all servers have taken in its second, and adds the grant to them. The
+    /// databases do the same in SQL.
     pub fn grant(&self, taken: &mut u32) -> LimitGrant {
         let left = self.limit.saturating_sub(*taken + self.admitted);
         let granted = self.wanted.min(left);
@@ -325,7 +325,7 @@ impl<T> SharedRateLimitWindows<T> {
     ) -> Vec<(T, Admission)> {
         self.is_in_flight = false;
         let mut answered = Vec::new();
-        let grants = (0..).map(|place| grants.and_then(|grants| grants.get(place)).copied());
+        let grants = (0..).map(|index| grants.and_then(|grants| grants.get(index)).copied());
         for ((claim, tickets), grant) in batch.claims.into_iter().zip(batch.tickets).zip(grants) {
             let share = self.share(claim.limit);
             let mut forgotten = KeyUsage::default();

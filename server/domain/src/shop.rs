@@ -1,5 +1,5 @@
 //! The shop that receivers see: its name and its contact. They appear on public pages, so only safe values are
-//! accepted: text without invisible characters, and links that run nothing in a browser.
+//! accepted: text without invisible characters, and links that cannot run scripts in a browser.
 
 use parcelo::{Language, admin::is_email, rules::is_invisible};
 use url::Url;

@@ -65,7 +65,7 @@ impl Site {
         Self { environment: self.environment, base_url: Some(base_url.to_owned()), labels_base_url }
     }
 
-    /// Returns the public tracking page of a parcel, which its QR code holds.
+    /// Returns the URL of a parcel's public tracking page, which its QR code contains.
     pub fn tracking_url(&self, number: &TrackingNumber) -> String {
         format!("{}/track/{number}", self.base_url())
     }

@@ -66,7 +66,7 @@ pub enum Cause {
     Void,
     /// The parcel joins a manifest.
     Manifest,
-    /// A carrier reports a scan, or the sandbox plays one.
+    /// A carrier reports a scan, or the sandbox simulates one.
     Carrier,
 }
 

@@ -55,11 +55,11 @@ mod tests {
         let secrets = Secrets::derive(&[1; 32]);
         let ours = sign_token(&secrets, &[7; 32]);
         let mut bytes = URL_SAFE_NO_PAD.decode(&ours).unwrap();
-        for place in 0..bytes.len() {
-            bytes[place] ^= 1;
+        for index in 0..bytes.len() {
+            bytes[index] ^= 1;
             let forged = URL_SAFE_NO_PAD.encode(&bytes);
-            assert_eq!(read_token(&secrets, &forged), None, "{place}");
-            bytes[place] ^= 1;
+            assert_eq!(read_token(&secrets, &forged), None, "{index}");
+            bytes[index] ^= 1;
         }
         let theirs = sign_token(&Secrets::derive(&[2; 32]), &[7; 32]);
         let longer = ours.repeat(40);

@@ -60,7 +60,7 @@ pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<Stri
 }
 
 /// Returns `true` if each line fits in the smallest type, so that nothing is truncated in any arrangement. This check
-/// is enough for most orders, and saves some sixty allocations.
+/// is enough for most orders, and saves about sixty allocations.
 fn is_sender_short(sender: &Sender) -> bool {
     let (address, max_width) = (&sender.address, SENDER_SPAN.width());
     let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, MIN_SIZE), max_width);

@@ -63,9 +63,9 @@ pub(super) fn truncated_fields(order: &OrderRequest) -> Vec<String> {
     let slot = TextSlot::new(0, DESCRIPTION, DESCRIPTION_STYLE);
     let is_cut = |text: &str| !fits_into(&to_single_line(text), DESCRIPTION_STYLE, &[slot]);
     let products = order.products.iter().take(listed_rows(order.products.len()));
-    let product_fields = products.clone().enumerate().filter_map(|(place, product)| {
+    let product_fields = products.clone().enumerate().filter_map(|(index, product)| {
         let (field, text) = description_field(product)?;
-        is_cut(text).then(|| format!("products[{place}].{field}"))
+        is_cut(text).then(|| format!("products[{index}].{field}"))
     });
     // The field is reported once, however many items it describes.
     let is_shown = order.products.is_empty()

@@ -263,7 +263,7 @@ mod tests {
         assert!(rows.iter().filter(|row| **row != 0).count() > 20);
     }
 
-    /// Thin strokes fall between the dots of small sizes, and a box without its sides looks like dirt.
+    /// Thin strokes fall between the dots of small sizes, and a box without its sides is not recognisable.
     #[test]
     fn a_box_has_four_sides_in_every_size() {
         for weight in [Weight::Regular, Weight::Bold] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn no_glyph_of_any_size_is_wider_than_its_row() {
+    fn no_glyph_is_wider_than_a_bitmap_row() {
         for face in [&REGULAR, &BOLD] {
             for glyph in &face.glyphs {
                 let scale = 84.0 * line_height(&face.font);

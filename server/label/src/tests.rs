@@ -91,7 +91,7 @@ fn find_qr(elements: &[Element]) -> &Qr {
 }
 
 #[test]
-fn both_symbols_read_back_from_the_picture() {
+fn both_symbols_can_be_decoded_from_the_image() {
     let order = sample::order();
     for text in NUMBERS {
         let number = sample::number(text);
@@ -160,8 +160,8 @@ fn a_url_beyond_the_box_is_an_error() {
 
 /// Returns the streams of a PDF file, decompressed.
 fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
-    let find = |from: usize, word: &[u8]| {
-        pdf[from..].windows(word.len()).position(|bytes| bytes == word).map(|at| from + at)
+    let find = |from: usize, marker: &[u8]| {
+        pdf[from..].windows(marker.len()).position(|bytes| bytes == marker).map(|at| from + at)
     };
     let mut found = Vec::new();
     let mut from = 0;
@@ -180,9 +180,9 @@ fn extract_text(pdf: &[u8]) -> Vec<String> {
 
 fn extract_pages(pdf: &[u8], pages: usize) -> Vec<String> {
     let streams = streams(pdf);
-    // Two streams for each font; a paper without Chinese has two fonts.
-    let [regular, bold, han] = [0, 2, 4].map(|place| {
-        streams.get(pages + place).map(|map| parse_to_unicode(map)).unwrap_or_default()
+    // Each font has two streams; a document without Chinese has two fonts.
+    let [regular, bold, han] = [0, 2, 4].map(|index| {
+        streams.get(pages + index).map(|map| parse_to_unicode(map)).unwrap_or_default()
     });
     let mut lines: Vec<String> = Vec::new();
     let mut map = &regular;
@@ -358,7 +358,7 @@ const PARTS: [&str; 32] = [
 ];
 
 #[test]
-fn every_part_is_there_in_both_languages() {
+fn every_part_is_shown_in_both_languages() {
     let cases = corpus::golden_cases();
     let reprint = cases.iter().find(|case| case.name == "reprint").unwrap();
     let shown = extract_text(&draw(&reprint.data(), LabelFormat::Pdf).unwrap());
@@ -405,7 +405,7 @@ fn weights_are_in_kilograms_and_at_least_a_gram() {
 }
 
 #[test]
-fn a_long_address_is_whole() {
+fn a_long_address_is_shown_in_full() {
     let order = sample::full_order();
     let street = &order.receiver.address.line1;
     let shown = label_lines(&order).join(" ");
@@ -441,7 +441,7 @@ fn label_lines(order: &OrderRequest) -> Vec<String> {
 
 /// Without the number of the flat, the parcel cannot be delivered.
 #[test]
-fn a_receiver_s_flat_and_company_are_on_the_label() {
+fn the_receivers_flat_and_company_are_on_the_label() {
     let mut order = sample::order();
     order.receiver.address.line1 = "Av. 6 de Diciembre N33-42".to_owned();
     order.receiver.address.line2 = Some("Edificio Titanium, Dpto. 402".to_owned());

@@ -32,10 +32,9 @@ pub(super) fn receiver_line(layout: Layout, address: &ReceiverAddress) -> String
 
 /// Returns the parts in the order in which a new label shows them.
 pub(super) fn order_parts<T: Copy>(country: CountryCode, parts: [T; 3]) -> impl Iterator<Item = T> {
-    let places = town_line(country, ["0", "1", "2"]).into_bytes();
-    places
-        .into_iter()
-        .filter_map(move |place| parts.get(usize::from(place.wrapping_sub(b'0'))).copied())
+    let line = town_line(country, ["0", "1", "2"]).into_bytes();
+    line.into_iter()
+        .filter_map(move |digit| parts.get(usize::from(digit.wrapping_sub(b'0'))).copied())
 }
 
 fn or_empty(text: Option<&String>) -> &str {

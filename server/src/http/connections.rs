@@ -167,7 +167,7 @@ mod tests {
         drop(first);
         // The server needs a moment to notice that the first one is closed.
         while !is_served(&mut connect(address).await).await {}
-        assert!(is_served(&mut second).await, "no one else lost a connection");
+        assert!(is_served(&mut second).await, "the other connection stays open");
         stop.now();
         drop(second);
         listener.finish().await;
@@ -193,24 +193,24 @@ mod tests {
             (GET, &[("", "here")], "GET / HTTP/1.1\r\n", 1),
             (UPLOAD, body, "P", 1),
         ];
-        for (first, rest, begun, counted) in table {
+        for (first, rest, unfinished, counted) in table {
             let metrics = Metrics::default();
             let (listener, stop, address) = listening(&metrics).await;
-            let mut line = connect(address).await;
-            line.write_all(first.as_bytes()).await.unwrap();
+            let mut connection = connect(address).await;
+            connection.write_all(first.as_bytes()).await.unwrap();
             for (packet, end) in rest {
-                line.write_all(packet.as_bytes()).await.unwrap();
-                assert!(has_responded(&mut line, end).await, "{first}{packet}");
+                connection.write_all(packet.as_bytes()).await.unwrap();
+                assert!(has_responded(&mut connection, end).await, "{first}{packet}");
             }
-            line.write_all(begun.as_bytes()).await.unwrap();
+            connection.write_all(unfinished.as_bytes()).await.unwrap();
             // The paused clock moves on when all tasks are idle.
             tokio::time::pause();
-            assert_eq!(line.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
+            assert_eq!(connection.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
             stop.now();
             listener.finish().await;
             tokio::time::resume();
             let slow = metrics.bad_heads("production", BadHead::TooSlow);
-            assert_eq!(slow, counted, "{first}{rest:?}{begun}");
+            assert_eq!(slow, counted, "{first}{rest:?}{unfinished}");
         }
     }
 
@@ -234,16 +234,16 @@ mod tests {
         TcpStream::connect(address).await.unwrap()
     }
 
-    async fn is_served(line: &mut TcpStream) -> bool {
+    async fn is_served(connection: &mut TcpStream) -> bool {
         // If the connection was closed, the read below shows it.
-        let _ = line.write_all(GET.as_bytes()).await;
-        has_responded(line, "here").await
+        let _ = connection.write_all(GET.as_bytes()).await;
+        has_responded(connection, "here").await
     }
 
-    async fn has_responded(line: &mut TcpStream, end: &str) -> bool {
+    async fn has_responded(connection: &mut TcpStream, end: &str) -> bool {
         let mut response = Vec::new();
         while !response.ends_with(end.as_bytes()) {
-            if !matches!(line.read_buf(&mut response).await, Ok(1..)) {
+            if !matches!(connection.read_buf(&mut response).await, Ok(1..)) {
                 return false;
             }
         }

@@ -109,9 +109,9 @@ impl Guide {
 
 /// Returns steps as text, such as `IN_TRANSIT 5, DELIVERED 20`.
 fn steps_text(steps: &[(i64, State)]) -> String {
-    let words =
+    let texts =
         steps.iter().map(|(minutes, state)| format!("{} {minutes}", ParcelStatus::from(*state)));
-    words.collect::<Vec<_>>().join(", ")
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 fn group_view((en, es, calls): &Group, language: Language) -> GroupView {

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_outbox_shows_its_size_and_age() {
+    async fn outbox_metrics_show_size_and_age() {
         let server = MockServer::start().await;
         let outbox = |state, events, age| {
             let labels = format!("{{environment=\"sandbox\",state=\"{state}\"}}");

@@ -105,8 +105,8 @@ impl AreaMiddleware {
             HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
         response.headers_mut().insert(header::DATE, date);
         let (status, listener) = (response.status().as_u16(), self.listener);
-        let took = started.elapsed();
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let elapsed = started.elapsed();
+        let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let code = code.map_or("", ErrorCode::code);
         let path = path.as_deref().unwrap_or("(no route)");
         let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
@@ -127,7 +127,7 @@ impl AreaMiddleware {
         self.api
             .service
             .metrics()
-            .count_request(AnsweredRequest { listener, operation, code, status }, took);
+            .count_request(AnsweredRequest { listener, operation, code, status }, elapsed);
         response
     }
 

@@ -106,8 +106,8 @@ impl TestService {
 
     fn record_refusal(&mut self, code: ErrorCode, (status, body): (u16, Value)) {
         let error = if body["ok"] == false { &body } else { &body["error"] };
-        let word = error["code"].as_str().or(error["error"].as_str());
-        assert_eq!((status, word), (code.status(), Some(code.code())), "{body}");
+        let text = error["code"].as_str().or(error["error"].as_str());
+        assert_eq!((status, text), (code.status(), Some(code.code())), "{body}");
         self.record_item_refusal(code, error);
     }
 
@@ -278,9 +278,9 @@ async fn check_manifest_refusals(test: &mut TestService, headers: &[(&str, &str)
     test.record_refusal(ErrorCode::ManifestParcelsRejected, (status, body));
     let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
     test.expect_refusal(ErrorCode::ManifestNotFound, TestRequest::get(&missing, headers)).await;
-    let made =
+    let issued =
         test.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
-    let carrier = made.unwrap().0;
+    let carrier = issued.unwrap().0;
     let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
     events["events"][0]["trackingNumber"] = json!("SB-NORMAL-0001");

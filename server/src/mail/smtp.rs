@@ -44,7 +44,7 @@ pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
 /// Time that an idle connection is kept for the next e-mail. Relays close idle connections later: after five minutes by
 /// RFC 5321, although some close them after one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum time to wait for replies that do not decide about an e-mail (to NOOP, RSET and QUIT).
+/// Maximum time to wait for replies that do not affect the outcome of an e-mail (to NOOP, RSET and QUIT).
 const OPTIONAL_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of connections, and thus of e-mails in flight.
 pub(crate) const MAX_CONNECTIONS: usize = 4;
@@ -94,7 +94,7 @@ impl fmt::Debug for SmtpTransport {
 }
 
 impl SmtpTransport {
-    /// Creates a transport that trusts the machine's certificate authorities or, on a machine without any, the bundled ones.
+    /// Creates a transport that trusts the machine's certificate authorities, or the bundled ones if it has none.
     pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
         let builder = || TlsParameters::builder(settings.host.clone());
         let tls = match settings.security {

@@ -4,7 +4,7 @@
 //! A key's record holds the response to its first request, and so the one parcel that it created. A parcel whose key's
 //! record names another parcel, or that has no record, must not exist, unless the key was reused after its 24 hours.
 //! A key is scoped to one API key, so the same key sent with two API keys creates two parcels, each with a record.
-//! That is correct for the service, and a bug of the program that sent it. The same is true of two parcels with one
+//! That is correct for the service, but a bug in the program that sent it. The same is true of two parcels with one
 //! external order id. Voided parcels do not count there: they are not shipped.
 
 use std::collections::{BTreeMap, HashMap};
@@ -209,10 +209,10 @@ mod tests {
     }
 
     async fn create(server: &MockServer, caller: &Caller, (key, number): (&str, &str)) {
-        create_of(server, caller, (key, number, None)).await;
+        create_with_order_id(server, caller, (key, number, None)).await;
     }
 
-    async fn create_of(
+    async fn create_with_order_id(
         server: &MockServer,
         caller: &Caller,
         (key, number, order_id): (&str, &str, Option<&str>),
@@ -266,13 +266,13 @@ mod tests {
     async fn two_parcels_of_an_order_are_reported_unless_voided() {
         let server = MockServer::start().await;
         let (one, other) = (caller(&server), other_account(&server));
-        create_of(&server, &one, ("order-0001", "SB-A-000001", Some("A-17"))).await;
-        create_of(&server, &one, ("order-0002", "SB-A-000002", Some("A-18"))).await;
-        create_of(&server, &other, ("order-0001", "SB-A-000003", Some("A-17"))).await;
+        create_with_order_id(&server, &one, ("order-0001", "SB-A-000001", Some("A-17"))).await;
+        create_with_order_id(&server, &one, ("order-0002", "SB-A-000002", Some("A-18"))).await;
+        create_with_order_id(&server, &other, ("order-0001", "SB-A-000003", Some("A-17"))).await;
         server.assert_exactly_once();
         // A day later, the same text is a new key.
         server.clock.set(server.clock.now().plus(Millis::DAY));
-        create_of(&server, &one, ("order-0001", "SB-A-000004", Some("A-17"))).await;
+        create_with_order_id(&server, &one, ("order-0001", "SB-A-000004", Some("A-17"))).await;
         let expected = "the order A-17 (externalOrderId) has 2 parcels: SB-A-000001, SB-A-000004";
         assert_eq!(offences(&server), [expected]);
         void(&server, "SB-A-000004").await;

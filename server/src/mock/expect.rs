@@ -35,8 +35,8 @@ impl Expectations {
     /// Returns descriptions of the expectations that are not met.
     fn unmet(&self) -> Vec<String> {
         let unmet = self.0.iter().filter(|expected| !expected.times.allows(expected.count));
-        let describe = |one: &Expectation| {
-            format!("expected {} of {}, got {}", one.times, one.selection, one.count)
+        let describe = |unmet: &Expectation| {
+            format!("expected {} of {}, got {}", unmet.times, unmet.selection, unmet.count)
         };
         unmet.map(describe).collect()
     }

@@ -1,4 +1,5 @@
-//! The mock server's middleware, which logs every request and injects the planned faults. `serve` does not have it.
+//! The mock server's middleware, which logs every request and injects the planned faults. `parcelo-server serve` does
+//! not have it.
 //!
 //! There are two layers. [`inject`] is outside the service's own middleware: it delays requests and responses, and
 //! damages bodies. [`short_circuit`] is inside: a planned error returned there gets the headers that every response of

@@ -52,12 +52,12 @@ impl MockServer {
 }
 
 impl<'a> Faults<'a> {
-    /// Begins a fault of this operation.
+    /// Starts to plan a fault for requests of this operation.
     pub fn on(&self, operation: Operation) -> Fault<'a> {
         self.select(Some(operation))
     }
 
-    /// Begins a fault of every operation.
+    /// Starts to plan a fault for requests of every operation.
     pub fn on_any(&self) -> Fault<'a> {
         self.select(None)
     }
@@ -196,9 +196,9 @@ impl Fault<'_> {
         self.replace(Replacement::RateLimited(seconds.max(1)));
     }
 
-    /// Responds with any status, headers and body, like a proxy in front of the service. The response has nothing of
-    /// the service, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service,
-    /// even with a bad key. A number converts to a status.
+    /// Responds with any status, headers and body, like a proxy in front of the service. The response contains nothing
+    /// from the service. Unless [`after_commit`](Self::after_commit) was called, the request does not reach the
+    /// service, even with a bad key. A number converts to a status.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]

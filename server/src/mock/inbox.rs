@@ -259,7 +259,7 @@ impl Receiver {
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
         let status = reply.status_code();
         self.deliveries
-            .send_modify(|all| push_newest(all, Received { id, at, event, body, status }));
+            .send_modify(|all| push_delivery(all, Received { id, at, event, body, status }));
         let mut response = reply.response().await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
@@ -267,11 +267,11 @@ impl Receiver {
 }
 
 /// Adds a delivery, and removes the oldest if there are too many.
-fn push_newest(all: &mut VecDeque<Received>, one: Received) {
+fn push_delivery(all: &mut VecDeque<Received>, delivery: Received) {
     if all.len() == MAX_DELIVERIES {
         all.pop_front();
     }
-    all.push_back(one);
+    all.push_back(delivery);
 }
 
 /// A receiver of webhooks. It keeps the newest 10,000 deliveries.
@@ -359,7 +359,7 @@ mod tests {
         let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
         for id in 0..MAX_DELIVERIES + 2 {
             let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());
-            push_newest(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
+            push_delivery(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
         }
         assert_eq!(
             (all.len(), all[0].id.as_str(), all[MAX_DELIVERIES - 1].id.as_str()),

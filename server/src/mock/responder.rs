@@ -17,9 +17,9 @@ use super::{
 
 /// A wiremock responder that passes requests to the service; see [`MockServer::responder`].
 ///
-/// Everything is as over HTTP, faults included, except that wiremock owns the connection: a reset and a truncated body
-/// close it without a response, all latency passes after the operation, and a slow body arrives whole when its last
-/// chunk would have arrived.
+/// It behaves like the server over HTTP, faults included, except that wiremock owns the connection: a reset and a
+/// truncated body close it without a response, all latency passes after the operation, and a slow body arrives whole
+/// when its last chunk would have arrived.
 #[derive(Debug, Clone)]
 pub struct Responder(Router);
 

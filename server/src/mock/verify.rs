@@ -20,7 +20,7 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// If a check finds an offence; the message lists all.
+    /// If a check finds an offence. The panic lists all of them.
     pub fn verify(&self) {
         fail_with(&self.offences());
     }
@@ -39,7 +39,7 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// If an order was shipped twice; the message names keys, orders and parcels.
+    /// If an order was shipped twice. The panic names the keys, orders and parcels.
     pub fn assert_exactly_once(&self) {
         fail_with(&exactly_once::offences(self));
     }
@@ -66,7 +66,7 @@ mod tests {
         server
     }
 
-    fn message(run: impl FnOnce()) -> String {
+    fn panic_message(run: impl FnOnce()) -> String {
         let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it panics");
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     }
@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn a_fault_that_hit_nothing_fails_the_test_on_drop() {
         let server = start_with_unused_fault(true).await;
-        let text = message(|| drop(server));
+        let text = panic_message(|| drop(server));
         assert!(text.contains("hit no request: CreateOrder no. 2"), "{text}");
         drop(start_with_unused_fault(false).await);
     }
@@ -89,7 +89,7 @@ mod tests {
             for _ in 0..count {
                 get(&server, "/api/v1/health?externalOrderId=A-17").await;
             }
-            let text = message(|| drop(server));
+            let text = panic_message(|| drop(server));
             let (start, end) = text.split_once(", got ").unwrap();
             assert!(start.ends_with(" of Health about A-17"), "{text}");
             let listed =
@@ -119,7 +119,7 @@ mod tests {
         server.faults().on(Operation::Health).expect(2..).reply(503);
         server.faults().on(Operation::CreateOrder).nth(1).expect(1).close();
         get(&server, "/api/v1/health").await;
-        let text = message(|| server.verify());
+        let text = panic_message(|| server.verify());
         let lines = [
             "- expected to hit at least 2 requests, hit 1: Health: answer 503\n",
             "- expected to hit 1 request, hit 0: CreateOrder no. 1: connection closed\n",
@@ -143,6 +143,6 @@ mod tests {
             let text = String::from("the test's own reason");
             std::panic::panic_any(text);
         };
-        assert_eq!(message(run), "the test's own reason");
+        assert_eq!(panic_message(run), "the test's own reason");
     }
 }

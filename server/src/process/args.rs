@@ -26,9 +26,9 @@ use super::{
 pub struct Args {
     #[command(subcommand)]
     pub(super) command: Command,
-    /// The flags that were set, for the log.
+    /// The flags that differ from their defaults, for the log.
     #[arg(skip)]
-    pub(super) set_flags: String,
+    pub(super) non_default_flags: String,
 }
 
 impl Args {
@@ -41,23 +41,24 @@ impl Args {
     pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
         let command = Self::command();
         let matches = command.clone().get_matches_from(arguments);
-        let set_flags = set_flags(&command, &matches);
+        let non_default_flags = non_default_flags(&command, &matches);
         // This cannot fail, because the same arguments have just been parsed.
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        Self { set_flags, ..args }
+        Self { non_default_flags, ..args }
     }
 }
 
 /// Returns the subcommand's flags that differ from their defaults, as on a command line, however they were set.
 /// Addresses of databases are left out, because they may hold a password.
-fn set_flags(command: &clap::Command, matches: &ArgMatches) -> String {
+fn non_default_flags(command: &clap::Command, matches: &ArgMatches) -> String {
     let Some((name, matches)) = matches.subcommand() else { return String::new() };
     let Some(command) = command.find_subcommand(name) else { return String::new() };
-    let flags = command.get_arguments().filter_map(|argument| set_flag(argument, matches));
+    let flags =
+        command.get_arguments().filter_map(|argument| format_non_default_flag(argument, matches));
     flags.collect::<Vec<_>>().join(" ")
 }
 
-fn set_flag(argument: &Arg, matches: &ArgMatches) -> Option<String> {
+fn format_non_default_flag(argument: &Arg, matches: &ArgMatches) -> Option<String> {
     let id = argument.get_id().as_str();
     let is_set = matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue);
     if !is_set || argument.is_hide_env_values_set() {
@@ -126,15 +127,15 @@ mod tests {
     /// The variables that name files, which may be shown.
     const FILES: [&str; 1] = ["PARCELO_SECRETS_FILE"];
 
-    fn each_flag(command: &clap::Command, check: &mut impl FnMut(&Arg)) {
+    fn for_each_flag(command: &clap::Command, check: &mut impl FnMut(&Arg)) {
         command.get_arguments().for_each(&mut *check);
-        command.get_subcommands().for_each(|command| each_flag(command, check));
+        command.get_subcommands().for_each(|command| for_each_flag(command, check));
     }
 
     #[test]
     fn flags_that_may_hold_secrets_hide_their_values() {
         let mut hidden = Vec::new();
-        each_flag(&Args::command(), &mut |flag| {
+        for_each_flag(&Args::command(), &mut |flag| {
             let Some(name) = flag.get_env().and_then(OsStr::to_str) else { return };
             if SECRET_WORDS.iter().any(|word| name.contains(word)) && !FILES.contains(&name) {
                 assert!(
@@ -154,7 +155,7 @@ mod tests {
         let command = Args::command();
         let typed = typed.into_iter().chain(["--drain", "7"]);
         let matches = command.clone().try_get_matches_from(typed);
-        assert_eq!(set_flags(&command, &matches.unwrap()), "--drain=7");
+        assert_eq!(non_default_flags(&command, &matches.unwrap()), "--drain=7");
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
     /// Maximum age in tests, long enough that lines wait for more, or for the end.
     const NEVER: Duration = Duration::from_secs(3600);
 
-    /// A reader that takes each write when the test lets it.
+    /// A pipe whose writes block until the test reads them.
     struct Pipe {
         written: Sender<String>,
         read: Receiver<()>,

@@ -88,7 +88,7 @@ pub enum MailArgsError {
     PasswordFile {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The underlying error.
         source: std::io::Error,
     },
     /// The password is empty, too long, or not one line of text.
@@ -264,39 +264,39 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         mail: MailArgs,
     }
 
     const FROM: [&str; 2] = ["--mail-from", "Shop <parcels@shop.example>"];
 
-    fn resolved(
+    fn resolve_flags(
         arguments: &[&str],
         password: Option<&str>,
         url_in_arguments: bool,
     ) -> Result<Option<MailSettings>, String> {
-        let line = Line::try_parse_from(["serve"].iter().chain(arguments));
+        let line = CommandLine::try_parse_from(["serve"].iter().chain(arguments));
         let mail = line.map_err(|error| error.to_string())?.mail;
         assert!(!format!("{mail:?}").contains("s3cret"), "{mail:?}");
         let process = ProcessInputs { url_in_arguments, password: password.map(OsString::from) };
         mail.build_settings(&process).map_err(|fault| fault.to_string())
     }
 
-    fn with_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
-        let settled = resolved(&["--smtp-url", url, FROM[0], FROM[1]], password, true);
-        settled.map(|settings| settings.unwrap().smtp)
+    fn resolve_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
+        let result = resolve_flags(&["--smtp-url", url, FROM[0], FROM[1]], password, true);
+        result.map(|settings| settings.unwrap().smtp)
     }
 
     #[test]
     fn without_a_relay_e_mails_are_off() {
-        assert!(resolved(&[], None, false).unwrap().is_none());
-        assert!(resolved(&[], Some("s3cret"), false).unwrap().is_none());
+        assert!(resolve_flags(&[], None, false).unwrap().is_none());
+        assert!(resolve_flags(&[], Some("s3cret"), false).unwrap().is_none());
         for flags in [&FROM[..], &["--mail-sandbox-allow", "@shop.example"]] {
-            let fault = resolved(flags, None, false).unwrap_err();
+            let fault = resolve_flags(flags, None, false).unwrap_err();
             assert!(fault.contains("goes with --smtp-url"), "{fault}");
         }
-        let fault = resolved(&["--smtp-url", "smtp://localhost"], None, true).unwrap_err();
+        let fault = resolve_flags(&["--smtp-url", "smtp://localhost"], None, true).unwrap_err();
         assert!(fault.contains("goes with --mail-from"), "{fault}");
     }
 
@@ -313,7 +313,7 @@ mod tests {
             ("smtp://10.0.0.7", "10.0.0.7", 587, ConnectionSecurity::StartTls),
         ];
         for (url, host, port, security) in table {
-            let settings = with_relay(url, None).unwrap();
+            let settings = resolve_relay(url, None).unwrap();
             let got = (settings.host.as_str(), settings.port, settings.security);
             assert_eq!(got, (host, port, security), "{url}");
             assert_eq!(settings.login, None);
@@ -329,7 +329,7 @@ mod tests {
             "smtp://sh%op:s3cret@relay.example",
             "smtp://sh%0Aop:s3cret@relay.example",
         ] {
-            let fault = with_relay(bad, None).unwrap_err();
+            let fault = resolve_relay(bad, None).unwrap_err();
             assert!(!fault.contains("s3cret"), "{fault}");
         }
     }
@@ -341,31 +341,34 @@ mod tests {
         let path = file.path().to_str().unwrap();
         let user = "smtp://shop%40shop.example@relay.example";
         let login =
-            |settled: Result<Option<MailSettings>, String>| settled.unwrap().unwrap().smtp.login;
+            |result: Result<Option<MailSettings>, String>| result.unwrap().unwrap().smtp.login;
         let expected = |password: &str| Some(("shop@shop.example".to_owned(), password.to_owned()));
         let flags = ["--smtp-url", user, FROM[0], FROM[1]];
-        assert_eq!(login(resolved(&flags, Some("s3cret"), true)), expected("s3cret"));
+        assert_eq!(login(resolve_flags(&flags, Some("s3cret"), true)), expected("s3cret"));
         let with_file = [&flags[..], &["--smtp-password-file", path]].concat();
-        assert_eq!(login(resolved(&with_file, None, true)), expected("from file"));
+        assert_eq!(login(resolve_flags(&with_file, None, true)), expected("from file"));
         let whole =
             ["--smtp-url", "smtp://shop%40shop.example:s3%2Fcret@relay.example", FROM[0], FROM[1]];
-        assert_eq!(login(resolved(&whole, None, false)), expected("s3/cret"));
+        assert_eq!(login(resolve_flags(&whole, None, false)), expected("s3/cret"));
 
         let table = [
-            (resolved(&whole, None, true), "leave the password out of --smtp-url"),
-            (resolved(&whole, Some("x"), false), "given twice"),
-            (resolved(&with_file, Some("x"), true), "given twice"),
-            (resolved(&flags, None, true), "names a user: set PARCELO_SMTP_PASSWORD"),
-            (resolved(&flags, Some(""), true), "one line of text"),
-            (resolved(&flags, Some("a\nb"), true), "one line of text"),
-            (with_relay("smtp://relay.example", Some("x")).map(|_| None), "a password and no user"),
+            (resolve_flags(&whole, None, true), "leave the password out of --smtp-url"),
+            (resolve_flags(&whole, Some("x"), false), "given twice"),
+            (resolve_flags(&with_file, Some("x"), true), "given twice"),
+            (resolve_flags(&flags, None, true), "names a user: set PARCELO_SMTP_PASSWORD"),
+            (resolve_flags(&flags, Some(""), true), "one line of text"),
+            (resolve_flags(&flags, Some("a\nb"), true), "one line of text"),
+            (
+                resolve_relay("smtp://relay.example", Some("x")).map(|_| None),
+                "a password and no user",
+            ),
         ];
-        for (settled, part) in table {
-            let fault = settled.unwrap_err();
+        for (result, part) in table {
+            let fault = result.unwrap_err();
             assert!(fault.contains(part) && !fault.contains("s3"), "{part}: {fault}");
         }
         let missing = [&flags[..], &["--smtp-password-file", "/nowhere/password"]].concat();
-        assert!(resolved(&missing, None, true).unwrap_err().contains("/nowhere/password"));
+        assert!(resolve_flags(&missing, None, true).unwrap_err().contains("/nowhere/password"));
     }
 
     #[test]

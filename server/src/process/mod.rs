@@ -47,12 +47,12 @@ pub enum Failure {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An address cannot be listened on.
+    /// The server cannot listen on an address.
     #[error("cannot listen on {address}: {source}; is another server using it?")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// The system's error.
+        /// The underlying error.
         source: io::Error,
     },
     /// The command of `--exec` cannot be started.
@@ -66,7 +66,7 @@ pub enum Failure {
     ReadyFile {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The underlying error.
         source: io::Error,
     },
     /// The file of `--secrets-file` cannot be written.
@@ -74,7 +74,7 @@ pub enum Failure {
     SecretsFile {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The underlying error.
         source: io::Error,
     },
     /// Standard output cannot be written.
@@ -175,7 +175,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 
 async fn run_command(args: Args) -> Result<(), Failure> {
     match args.command {
-        Command::Serve(options) => serve::serve(options, &args.set_flags).await,
+        Command::Serve(options) => serve::serve(options, &args.non_default_flags).await,
         Command::Mock(options) => mock::run(*options).await,
         Command::Audit(options) => audit::list(options).await,
         Command::Keys(command) => credentials::run_keys(command).await,

@@ -49,10 +49,10 @@ struct BoundSockets {
     admin: TcpListener,
 }
 
-pub(super) async fn serve(options: Box<Serve>, set_flags: &str) -> Result<(), Failure> {
+pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Result<(), Failure> {
     let _flush = log::start();
     let (version, database) = (env!("CARGO_PKG_VERSION"), &options.database.database);
-    tracing::info!(version, %database, set = set_flags, "starting");
+    tracing::info!(version, %database, set = non_default_flags, "starting");
     let ids = Arc::new(Ids::random());
     let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,
@@ -142,7 +142,7 @@ fn secrets_file_failure(options: &Serve, source: std::io::Error) -> Failure {
     Failure::SecretsFile { path: options.secrets_file.clone().unwrap_or_default(), source }
 }
 
-/// Logs the addresses too, for machines that keep only the log.
+/// Also logs the addresses, for systems that keep only the log.
 fn log_addresses(addresses: &[(&'static str, String)]) {
     for (listener, url) in addresses {
         tracing::info!(listener, url, "listening");

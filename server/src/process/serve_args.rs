@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         serve: Serve,
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn sigterm_drains_for_five_seconds_unless_configured() {
         let drain = |arguments: &[&str]| {
-            let line = Line::try_parse_from(["serve"].iter().chain(arguments));
+            let line = CommandLine::try_parse_from(["serve"].iter().chain(arguments));
             line.ok().map(|line| line.serve.drain().as_secs())
         };
         assert_eq!([drain(&[]), drain(&["--drain", "0"])], [Some(5), Some(0)]);

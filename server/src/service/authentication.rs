@@ -2,8 +2,8 @@
 //! API (spec: Authentication; docs/api.md, Carrier events, Admin API).
 //!
 //! API keys are looked up in memory ([`super::key_cache`]), where a revocation by another process arrives within
-//! 250 ms. A known carrier key is read from the database too, and a token every time, so that their revocation is in
-//! force at once.
+//! 250 ms. A known carrier key is read from the database too, and a token every time, so that their revocation takes
+//! effect at once.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -121,7 +121,7 @@ mod tests {
 
     impl TestService {
         /// Starts a service and waits until its clock is trusted.
-        async fn settled() -> Self {
+        async fn with_trusted_clock() -> Self {
             let clocks = ClockReading { wall: START, monotonic: Duration::ZERO };
             let clocks = ManualClocks(Arc::new(Mutex::new(clocks)));
             let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
@@ -175,16 +175,16 @@ mod tests {
             self.service.endpoints(Actor::Server).set(request, START).await.unwrap();
         }
 
-        /// Fails each delivery that is due and returns their number.
+        /// Fails all due deliveries, and returns their number.
         async fn fail_due(&self) -> usize {
             let due = self.lease_due().await;
-            let made = due.len();
+            let count = due.len();
             for delivery in due {
                 let at = self.service.now();
                 let outcome = AttemptResult { at, millis: 1, answer: Err(DeliveryError::Broken) };
                 self.service.settle_delivery(delivery, outcome).await.unwrap();
             }
-            made
+            count
         }
 
         async fn create(&self, order: &Value) -> Option<WriteResponse> {
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_clock_that_jumps_ahead_makes_no_second_parcel() {
-        let (test, order) = (TestService::settled().await, order());
+        let (test, order) = (TestService::with_trusted_clock().await, order());
         let Some(WriteResponse::Created(first)) = test.create(&order).await else { panic!() };
         test.jump_wall_clock(25 * Millis::HOUR);
         let replayed = Some(WriteResponse::Replayed(first));
@@ -240,38 +240,42 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_purged_for_ten_minutes_after_a_jump() {
-        let (test, order) = (TestService::settled().await, order());
+        let (test, order) = (TestService::with_trusted_clock().await, order());
         test.create(&order).await.unwrap();
-        let kept = async || test.service.store().creations().await.unwrap().len();
+        let count_parcels = async || test.service.store().creations().await.unwrap().len();
         test.jump_wall_clock(40 * Millis::DAY);
         test.service.purge().await;
         test.advance(570).await;
         test.service.purge().await;
-        assert_eq!(kept().await, 1);
+        assert_eq!(count_parcels().await, 1);
         test.advance(60).await;
         test.service.purge().await;
-        assert_eq!(kept().await, 0, "a clock that was not corrected by then is taken to be right");
+        assert_eq!(
+            count_parcels().await,
+            0,
+            "a clock that was not corrected by then counts as right"
+        );
     }
 
     #[tokio::test]
     async fn audit_log_entries_are_kept_for_a_year() {
-        let test = TestService::settled().await;
+        let test = TestService::with_trusted_clock().await;
         test.set_up_webhook().await;
-        let kept = async || {
+        let count_entries = async || {
             test.service.purge().await;
             test.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
         };
-        let written = kept().await;
+        let written = count_entries().await;
         assert!(written > 0, "a webhook was set");
         test.advance(364 * 86_400).await;
-        assert_eq!(kept().await, written);
+        assert_eq!(count_entries().await, written);
         test.advance(2 * 86_400).await;
-        assert_eq!(kept().await, 0);
+        assert_eq!(count_entries().await, 0);
     }
 
     #[tokio::test]
     async fn a_session_outlives_a_clock_that_jumps_ahead() {
-        let test = TestService::settled().await;
+        let test = TestService::with_trusted_clock().await;
         let store = test.service.store();
         let account = test.caller.tenant().account;
         let password = "correct horse battery";
@@ -295,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_clock_set_back_leaves_a_delivery_its_usual_pause() {
-        let test = TestService::settled().await;
+        let test = TestService::with_trusted_clock().await;
         let tenant = test.caller.tenant();
         test.set_up_webhook().await;
         test.jump_wall_clock(Millis::DAY);
@@ -309,14 +313,14 @@ mod tests {
         assert_eq!(test.lease_due().await.len(), 1, "an event that was never tried is due at once");
         test.advance(6).await;
         assert_eq!(test.lease_due().await.len(), 1, "and the other after its five seconds");
-        // Neither was settled; their leases of a minute were made by the corrected clock.
+        // Neither result was stored; their leases of a minute were taken by the corrected clock.
         test.advance(61).await;
         assert_eq!(test.lease_due().await.len(), 2);
     }
 
     #[tokio::test]
     async fn each_clock_step_back_restarts_the_retry_pause() {
-        let mut test = TestService::settled().await;
+        let mut test = TestService::with_trusted_clock().await;
         test.set_up_webhook().await;
         test.jump_wall_clock(9 * Millis::DAY);
         test.create(&order()).await.unwrap();
@@ -326,7 +330,7 @@ mod tests {
         for _ in 0..3 {
             test.jump_wall_clock(-Millis::DAY);
             test.advance(1).await;
-            assert_eq!(test.fail_due().await, 0, "its minute begins again");
+            assert_eq!(test.fail_due().await, 0, "its pause of a minute starts again");
             test.jump_wall_clock(-Millis::DAY);
             test.restart().await;
             test.advance(50).await;
@@ -334,12 +338,12 @@ mod tests {
         }
         test.restart().await;
         test.advance(17).await;
-        assert_eq!(test.fail_due().await, 1, "only a step back begins the minute again");
+        assert_eq!(test.fail_due().await, 1, "only a step back restarts the pause");
     }
 
     #[tokio::test]
     async fn a_restart_after_a_clock_step_back_uses_no_attempt() {
-        let mut test = TestService::settled().await;
+        let mut test = TestService::with_trusted_clock().await;
         test.set_up_webhook().await;
         test.jump_wall_clock(Millis::DAY);
         test.create(&order()).await.unwrap();
@@ -358,7 +362,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lease_ends_within_a_minute_of_a_step_back() {
-        let test = TestService::settled().await;
+        let test = TestService::with_trusted_clock().await;
         let tenant = test.caller.tenant();
         test.set_up_webhook().await;
         test.jump_wall_clock(Millis::DAY);

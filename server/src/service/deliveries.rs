@@ -90,7 +90,7 @@ impl Service {
                     "a webhook event cannot be read: it has failed"
                 );
             }
-            for tenant in &leased.switched_off {
+            for tenant in &leased.disabled_endpoints {
                 self.report_disabled(*tenant, DisabledBy::Unreadable).await;
             }
             // If all events of this round were unreadable, others behind them may be due.
@@ -161,7 +161,7 @@ impl Service {
         let (tenant, decision) = (lease.tenant, webhooks::decide_retry(lease.attempt, &outcome));
         let settled = self.store.settle(lease, outcome, decision).await?;
         self.metrics.count_delivery(tenant, outcome_label(settled, decision));
-        if let Settled::SwitchedOff(by) = settled {
+        if let Settled::EndpointDisabled(by) = settled {
             self.report_disabled(tenant, by).await;
         }
         Ok(())

@@ -92,13 +92,14 @@ impl TestService {
 
 /// Returns a number for each journey, and one that has no journey.
 fn journey_numbers() -> Vec<String> {
-    let mut numbers: Vec<_> = SCENARIOS.iter().map(|one| format!("{}0001", one.prefix)).collect();
+    let mut numbers: Vec<_> =
+        SCENARIOS.iter().map(|scenario| format!("{}0001", scenario.prefix)).collect();
     numbers.push("SB-NORMAL-0001".to_owned());
     numbers
 }
 
-/// Returns the moments around each step of any journey, the start and one long after all steps.
-fn moments() -> Vec<i64> {
+/// Returns the times around each step of any journey, the start, and a time long after all steps.
+fn moments_around_steps() -> Vec<i64> {
     let minutes = [5, 10, 15, 20, 70, 75];
     let around = minutes.iter().flat_map(|at| [-1, 0, 1].map(|by| at * Millis::MINUTE + by));
     around.chain([0, 24 * Millis::HOUR]).collect()
@@ -115,7 +116,7 @@ async fn a_restart_at_any_moment_changes_no_journey() {
     for number in journey_numbers() {
         undisturbed.push(test.history(&number).await);
     }
-    for moment in moments() {
+    for moment in moments_around_steps() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("parcelo.db");
         let test = TestService::with_store(Store::open(&file, [1; 32]).unwrap()).await;
@@ -141,22 +142,22 @@ async fn a_restart_at_any_moment_changes_no_journey() {
 #[tokio::test]
 async fn steps_that_are_due_together_share_a_commit() {
     let test = TestService::in_memory().await;
-    for place in 0..300 {
-        test.create(&format!("SB-SUCCESS-{place:04}")).await;
+    for index in 0..300 {
+        test.create(&format!("SB-SUCCESS-{index:04}")).await;
     }
     test.clock.set(START.plus(5 * Millis::MINUTE));
     let before = test.service.store().stats().commits;
     let fired = test.service.take_due_steps().await.unwrap();
     assert_eq!(test.service.store().stats().commits - before, 2);
-    let numbers: Vec<_> = fired.iter().map(|one| one.tracking_number.to_string()).collect();
+    let numbers: Vec<_> = fired.iter().map(|step| step.tracking_number.to_string()).collect();
     assert!(numbers.len() == 300 && numbers.is_sorted(), "{numbers:?}");
 }
 
 #[tokio::test]
-async fn a_step_taken_meanwhile_is_not_taken_again_and_stops_no_other() {
+async fn a_step_taken_meanwhile_is_skipped_and_blocks_no_other() {
     let test = TestService::in_memory().await;
-    for place in 0..4 {
-        test.create(&format!("SB-SUCCESS-{place:04}")).await;
+    for index in 0..4 {
+        test.create(&format!("SB-SUCCESS-{index:04}")).await;
     }
     let now = START.plus(5 * Millis::MINUTE);
     test.clock.set(now);
@@ -165,10 +166,10 @@ async fn a_step_taken_meanwhile_is_not_taken_again_and_stops_no_other() {
     let (outcome, _) = test.service.take_in_one_commit(&due, now).await;
     assert_eq!(outcome, CommitOutcome::VersionConflict);
     let fired = test.service.take_one_by_one(&due, now).await.unwrap().fired;
-    let numbers = fired.iter().map(|one| one.tracking_number.as_str());
+    let numbers = fired.iter().map(|step| step.tracking_number.as_str());
     assert!(numbers.eq(["SB-SUCCESS-0000", "SB-SUCCESS-0001", "SB-SUCCESS-0003"]), "{fired:?}");
-    for place in 0..4 {
-        let history = test.history(&format!("SB-SUCCESS-{place:04}")).await;
+    for index in 0..4 {
+        let history = test.history(&format!("SB-SUCCESS-{index:04}")).await;
         assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
     }
 }
@@ -178,8 +179,8 @@ async fn a_stuck_step_delays_no_other_step_and_no_list() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parcelo.db");
     let test = TestService::with_store(Store::open(&file, [1; 32]).unwrap()).await;
-    for place in 0..300 {
-        test.create(&format!("SB-SUCCESS-{place:04}")).await;
+    for index in 0..300 {
+        test.create(&format!("SB-SUCCESS-{index:04}")).await;
     }
     // The next step of the first 260, which is more than one batch, collides with an event that is there already.
     let damage =
@@ -192,7 +193,7 @@ async fn a_stuck_step_delays_no_other_step_and_no_list() {
         taken.expect("it ends").unwrap()
     };
     let fired = take().await;
-    assert_eq!(fired.len(), 40 * 4, "every step of the 40 others");
+    assert_eq!(fired.len(), 40 * 4, "every step of the other 40");
     assert_eq!(test.state("SB-SUCCESS-0299").await, State::Delivered);
     assert_eq!(test.state("SB-SUCCESS-0000").await, State::LabelGenerated);
     assert_eq!(take().await, []);
@@ -236,9 +237,9 @@ async fn a_void_ends_a_journey_and_a_manifest_does_not() {
 
 #[tokio::test]
 async fn states_can_be_voided_or_manifested_as_the_table_says() {
-    for (place, (state, next)) in TRANSITIONS.into_iter().enumerate() {
+    for (index, (state, next)) in TRANSITIONS.into_iter().enumerate() {
         let test = TestService::in_memory().await;
-        let (one, other) = (format!("SB-VOIDED-{place:04}"), format!("SB-FLOWN-{place:04}"));
+        let (one, other) = (format!("SB-VOIDED-{index:04}"), format!("SB-FLOWN-{index:04}"));
         for number in [&one, &other] {
             test.create(number).await;
             test.force_state(number, state).await;
@@ -250,10 +251,14 @@ async fn states_can_be_voided_or_manifested_as_the_table_says() {
         assert_eq!(refused, expected, "{state:?}");
         let expected = if may_void { State::Voided } else { state };
         assert_eq!(test.state(&one).await, expected, "{state:?}");
-        let may_fly = next.contains(&State::ManifestSubmitted);
+        let may_be_manifested = next.contains(&State::ManifestSubmitted);
         let refused = test.manifest(&other).await.err().map(|refusal| refusal.code);
-        assert_eq!(refused, (!may_fly).then_some(ErrorCode::ManifestParcelsRejected), "{state:?}");
-        let expected = if may_fly { State::ManifestSubmitted } else { state };
+        assert_eq!(
+            refused,
+            (!may_be_manifested).then_some(ErrorCode::ManifestParcelsRejected),
+            "{state:?}"
+        );
+        let expected = if may_be_manifested { State::ManifestSubmitted } else { state };
         assert_eq!(test.state(&other).await, expected, "{state:?}");
     }
 }

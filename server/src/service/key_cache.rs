@@ -4,7 +4,7 @@
 //! Changes made through this server are seen at once. Changes by another process (`parcelo-server keys`) are read
 //! every [`MAX_CACHE_AGE`], which takes one index lookup. They are also read before an unknown key is refused, a few
 //! times between two such regular refreshes. So a new key works at once, and within [`MAX_CACHE_AGE`] during a flood of
-//! wrong ones; a revocation is always in force within [`MAX_CACHE_AGE`].
+//! wrong ones; a revocation always takes effect within [`MAX_CACHE_AGE`].
 
 use std::{
     collections::{HashMap, HashSet},

@@ -70,7 +70,7 @@ impl TestService {
 
 /// Lets time pass until the cache of keys is too old.
 async fn let_cache_expire() {
-    const { assert!(MAX_CACHE_AGE.as_millis() < 1_000, "a revocation is in force within a second") };
+    const { assert!(MAX_CACHE_AGE.as_millis() < 1_000, "a revocation takes effect within a second") };
     tokio::time::pause();
     tokio::time::advance(MAX_CACHE_AGE + Duration::from_millis(1)).await;
     tokio::time::resume();
@@ -84,45 +84,45 @@ fn wrong_key(number: u32) -> ApiKey {
 }
 
 /// Returns the maximum number of reads since then: the regular refreshes, and some for unknown keys after each.
-fn max_reads(begun: Instant) -> u64 {
-    9 * (u64::try_from(begun.elapsed().as_millis()).unwrap() / 250 + 2)
+fn max_reads(started: Instant) -> u64 {
+    9 * (u64::try_from(started.elapsed().as_millis()).unwrap() / 250 + 2)
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_keys_costs_few_reads_and_hides_no_good_key() {
+async fn a_flood_of_wrong_keys_costs_few_reads_and_no_valid_key() {
     let test = TestService::new();
-    let (good, _) =
+    let (valid, _) =
         test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
-    assert!(test.accepts(&good).await);
-    let (begun, before) = (monotonic_now(), test.reads());
+    assert!(test.accepts(&valid).await);
+    let (started, before) = (monotonic_now(), test.reads());
     for number in 0..20_000 {
         assert!(!test.accepts(&wrong_key(number)).await);
     }
-    let (reads, max) = (test.reads() - before, max_reads(begun));
+    let (reads, max) = (test.reads() - before, max_reads(started));
     assert!(reads <= max, "{reads} reads for 20,000 wrong keys, {max} at most");
-    assert!(test.accepts(&good).await);
-    // A key that this server issues meanwhile works at once, and its revocation is in force at once.
+    assert!(test.accepts(&valid).await);
+    // A key that this server issues meanwhile works at once, and its revocation takes effect at once.
     let (fresh, record) =
         test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
     assert!(test.accepts(&fresh).await);
     test.service.revoke_key(&record.id, Actor::Server).await.unwrap();
-    assert!(!test.accepts(&fresh).await && test.accepts(&good).await);
+    assert!(!test.accepts(&fresh).await && test.accepts(&valid).await);
 }
 
 #[tokio::test]
-async fn a_good_key_costs_few_reads() {
+async fn a_valid_key_costs_few_reads() {
     let test = TestService::new();
-    let (good, _) =
+    let (valid, _) =
         test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
-    let (begun, before) = (monotonic_now(), test.reads());
+    let (started, before) = (monotonic_now(), test.reads());
     for _ in 0..20_000 {
-        assert!(test.accepts(&good).await);
+        assert!(test.accepts(&valid).await);
     }
-    assert!(test.reads() - before <= max_reads(begun));
+    assert!(test.reads() - before <= max_reads(started));
 }
 
 #[tokio::test]
-async fn keys_of_another_process_work_at_once_or_soon_in_a_flood() {
+async fn keys_of_another_process_work_soon_even_in_a_flood() {
     let test = TestService::new();
     let (first, record) = test.issue_elsewhere().await;
     assert!(test.accepts(&first).await);
@@ -150,19 +150,19 @@ async fn a_flood_of_wrong_carrier_keys_costs_few_reads() {
         let key = Some(key.secret());
         test.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()
     };
-    let (good, record) = issue().await.unwrap();
-    assert!(accepts(&good).await);
-    let (begun, before) = (monotonic_now(), test.reads());
+    let (valid, record) = issue().await.unwrap();
+    assert!(accepts(&valid).await);
+    let (started, before) = (monotonic_now(), test.reads());
     for number in 0..20_000_u32 {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
         assert!(!accepts(&CarrierKey::from_random(Environment::Sandbox, &bytes)).await);
     }
-    assert!(test.reads() - before <= max_reads(begun));
+    assert!(test.reads() - before <= max_reads(started));
     let (fresh, _) = issue().await.unwrap();
-    assert!(accepts(&good).await && accepts(&fresh).await);
+    assert!(accepts(&valid).await && accepts(&fresh).await);
     test.other_process.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
-    assert!(!accepts(&good).await, "another process's revocation is in force at once");
+    assert!(!accepts(&valid).await, "another process's revocation takes effect at once");
 }
 
 #[tokio::test]

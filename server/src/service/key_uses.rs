@@ -64,11 +64,11 @@ impl Service {
         if days.is_empty() {
             return Ok(());
         }
-        let kept = self.store.save_key_uses(days.clone()).await;
-        if kept.is_err() {
+        let saved = self.store.save_key_uses(days.clone()).await;
+        if saved.is_err() {
             self.key_uses.restore_unsaved(days);
         }
-        Ok(kept?)
+        Ok(saved?)
     }
 
     /// Returns the day on which each of an account's keys was last used, up to now. Keys that were never used are left

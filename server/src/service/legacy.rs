@@ -37,14 +37,14 @@ impl Service {
         if counted.is_empty() {
             return Ok(());
         }
-        let kept = self.store.add_legacy_uses(counted.clone()).await;
-        if kept.is_err() {
+        let saved = self.store.add_legacy_uses(counted.clone()).await;
+        if saved.is_err() {
             let mut counts = self.legacy_uses.counts();
             for (key_and_day, requests) in counted {
                 *counts.entry(key_and_day).or_default() += requests;
             }
         }
-        Ok(kept?)
+        Ok(saved?)
     }
 
     /// Returns a new idempotency key for a write whose caller gave none, so that each call counts.

@@ -63,12 +63,12 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a response.
-    pub fn count_request(&self, request: AnsweredRequest, took: Duration) {
+    pub fn count_request(&self, request: AnsweredRequest, duration: Duration) {
         let AnsweredRequest { listener, operation, code, status } = request;
         let labels = RequestLabels { listener, operation, code, status };
         self.requests.get_or_create(&labels).inc();
         let labels = [("listener", listener), ("operation", operation)];
-        self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.seconds.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
     /// Counts a request that a rate limit refused.

@@ -1,4 +1,5 @@
-//! Tests that two servers on one database keep the promises of one server, even when their clocks differ by a second.
+//! Tests that two servers on one database give the guarantees of a single server, even if their clocks differ by a
+//! second.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -55,8 +56,8 @@ impl TwoServers {
     /// Sends the same order 64 times at once, to both servers in turn.
     async fn create_64(&self, order: &Value) -> Vec<WriteResponse> {
         let barrier = Arc::new(Barrier::new(64));
-        let tasks = (0..64).map(|place| {
-            let (service, barrier) = (Arc::clone(&self.services[place % 2]), Arc::clone(&barrier));
+        let tasks = (0..64).map(|index| {
+            let (service, barrier) = (Arc::clone(&self.services[index % 2]), Arc::clone(&barrier));
             let (caller, order) = (self.caller.clone(), order.clone());
             tokio::spawn(async move {
                 barrier.wait().await;
@@ -80,27 +81,27 @@ fn order(key: &str, number: Option<&str>) -> Value {
     order
 }
 
-fn created(answers: &[WriteResponse]) -> usize {
-    answers.iter().filter(|answer| matches!(answer, WriteResponse::Created(_))).count()
+fn count_created(responses: &[WriteResponse]) -> usize {
+    responses.iter().filter(|response| matches!(response, WriteResponse::Created(_))).count()
 }
 
-fn bodies(answers: &[WriteResponse]) -> HashSet<Vec<u8>> {
-    let body = |answer: &WriteResponse| match answer {
+fn bodies(responses: &[WriteResponse]) -> HashSet<Vec<u8>> {
+    let body = |response: &WriteResponse| match response {
         WriteResponse::Created(body)
         | WriteResponse::Done(body)
         | WriteResponse::Replayed(body) => body.clone(),
     };
-    answers.iter().map(body).collect()
+    responses.iter().map(body).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
     let Some(two) = TwoServers::at(DAY).await else { return };
-    // One server is still in the old day, the other in the new one.
+    // One server's clock is before midnight, the other's is after it.
     two.set(DAY.plus(-500), 1_000);
     for round in 0..5 {
-        let answers = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
-        assert_eq!((created(&answers), bodies(&answers).len()), (1, 1), "{round}");
+        let responses = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
+        assert_eq!((count_created(&responses), bodies(&responses).len()), (1, 1), "{round}");
     }
     assert_eq!(two.parcels().await, 5);
 }
@@ -113,16 +114,16 @@ async fn one_key_after_24_hours_makes_one_new_parcel() {
         let first_seen = DAY.plus(round * 3 * Millis::DAY);
         two.set(first_seen, 0);
         let first = two.create(0, &order).await;
-        // For one server the key is 24 hours old, for the other not yet.
+        // By one server's clock the key is 24 hours old, by the other's it is not.
         two.set(first_seen.plus(Millis::DAY - 500), 1_000);
-        let answers = two.create_64(&order).await;
-        assert_eq!(created(&answers), 1, "{round}");
-        let all = bodies(&answers);
+        let responses = two.create_64(&order).await;
+        assert_eq!(count_created(&responses), 1, "{round}");
+        let all = bodies(&responses);
         let first = bodies(&[first]);
-        assert!(all.difference(&first).count() == 1, "{round}: the old answer or the new one");
+        assert!(all.difference(&first).count() == 1, "{round}: the old response or the new one");
         two.set(first_seen.plus(Millis::DAY + 500), 0);
         let later = two.create_64(&order).await;
-        assert_eq!(created(&later), 0);
+        assert_eq!(count_created(&later), 0);
         assert_eq!(bodies(&later), &all - &first, "{round}: only the new one from then on");
     }
     assert_eq!(two.parcels().await, 10);
@@ -137,8 +138,8 @@ async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
     let refused = |refusal: Refusal| (refusal.code, refusal.retry_after);
     let order = order("a-key-in-doubt", Some("SB-STUCK-0001"));
     cut.cut_next_commit();
-    let answer = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
-    assert_eq!(answer, Err((ErrorCode::IdempotencyInProgress, Some(1))));
+    let response = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
+    assert_eq!(response, Err((ErrorCode::IdempotencyInProgress, Some(1))));
     let again = service.create_order(&caller, &order, None).await.unwrap();
     assert!(matches!(again, WriteResponse::Replayed(_)), "the first request was committed");
     // A reprint without a key cannot be repeated: each one makes another version.
@@ -154,22 +155,22 @@ async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
         service.submit_manifest(&caller, request)
     };
     cut.cut_next_commit();
-    let answer = submit().await.map(drop).map_err(refused);
-    assert_eq!(answer, Err((ErrorCode::ServiceUnavailable, Some(1))));
+    let response = submit().await.map(drop).map_err(refused);
+    assert_eq!(response, Err((ErrorCode::ServiceUnavailable, Some(1))));
     assert!(matches!(submit().await, Ok(WriteResponse::Done(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
+async fn a_key_is_revoked_even_if_a_failover_lost_its_last_write() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
     let service = Service::new(store, Arc::new(ManualClock::at(DAY)), ids, settings);
     let (key, record) =
         service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
-    let knows =
+    let accepts =
         async || service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
-    assert!(knows().await);
+    assert!(accepts().await);
     // The standby that took over lacks the last write of a key, and gives its number to the next one.
     run_sql(
         &address,
@@ -178,7 +179,7 @@ async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
     );
     let revoke = async || service.revoke_key(&record.id, Actor::Server).await.is_ok();
     until("it is revoked", revoke).await;
-    until("it opens nothing", async || !knows().await).await;
+    until("it is refused", async || !accepts().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,22 +206,22 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tickers_of_two_servers_take_each_step_once() {
     let Some(two) = TwoServers::at(DAY).await else { return };
-    let number = |place: usize| format!("SB-SUCCESS-{place:04}");
+    let number = |index: usize| format!("SB-SUCCESS-{index:04}");
     let orders: Vec<_> = (0..300)
-        .map(|place| order(&format!("order-of-parcel-{place}"), Some(&number(place))))
+        .map(|index| order(&format!("order-of-parcel-{index}"), Some(&number(index))))
         .collect();
-    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    join_all(orders.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
     for minutes in [5, 10, 15, 20] {
         two.set(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
         let [one, other] = &two.services;
         let fired = tokio::join!(one.take_due_steps(), other.take_due_steps());
         let all: Vec<_> = [fired.0.unwrap(), fired.1.unwrap()].concat();
-        let parcels: HashSet<_> = all.iter().map(|one| one.tracking_number.as_str()).collect();
+        let parcels: HashSet<_> = all.iter().map(|fired| fired.tracking_number.as_str()).collect();
         assert_eq!((all.len(), parcels.len()), (300, 300), "after {minutes} minutes");
     }
     let store = two.services[1].store();
-    for place in 0..300 {
-        let number = TrackingNumber::parse(&number(place)).unwrap();
+    for index in 0..300 {
+        let number = TrackingNumber::parse(&number(index)).unwrap();
         let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
         let events = store.events(&parcel).await.unwrap();
         let sequences: Vec<_> = events.iter().map(|event| event.sequence).collect();
@@ -237,8 +238,8 @@ async fn legacy_uses_of_two_servers_are_added_up() {
             (0..requests).for_each(|_| service.count_legacy_use(&two.caller, DAY));
             service.count_legacy_use(&two.caller, next_day);
         }
-        let kept = join_all(two.services.iter().map(|service| service.save_legacy_uses())).await;
-        kept.into_iter().for_each(Result::unwrap);
+        let saved = join_all(two.services.iter().map(|service| service.save_legacy_uses())).await;
+        saved.into_iter().for_each(Result::unwrap);
     }
     let uses = two.services[0].store().legacy_uses().await.unwrap();
     let requests: Vec<_> = uses.iter().map(|day| day.requests).collect();
@@ -249,11 +250,11 @@ async fn legacy_uses_of_two_servers_are_added_up() {
 async fn purges_of_two_servers_at_once_delete_everything_once() {
     let Some(two) = TwoServers::at(DAY).await else { return };
     let orders: Vec<_> =
-        (0..450).map(|place| order(&format!("order-of-parcel-{place}"), None)).collect();
-    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+        (0..450).map(|index| order(&format!("order-of-parcel-{index}"), None)).collect();
+    join_all(orders.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
     two.set(DAY.plus(31 * Millis::DAY), 1_000);
-    let young = order("order-of-today", None);
-    two.create(0, &young).await;
+    let recent = order("order-of-today", None);
+    two.create(0, &recent).await;
     let [one, other] = &two.services;
     let mut deleted = (0, 0);
     // A purge ends when the other server has taken its page; the next call continues.
@@ -274,21 +275,21 @@ async fn purges_of_two_servers_at_once_delete_everything_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_by_two_servers_spares_later_orders() {
     let Some(two) = TwoServers::at(DAY).await else { return };
-    let number = |place: usize| format!("SB-RESET-{place:05}");
+    let number = |index: usize| format!("SB-RESET-{index:05}");
     let orders = |key: &str| -> Vec<_> {
-        (0..300).map(|place| order(&format!("{key}-{place}"), Some(&number(place)))).collect()
+        (0..300).map(|index| order(&format!("{key}-{index}"), Some(&number(index)))).collect()
     };
     let before = orders("before-the-reset");
-    join_all(before.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    join_all(before.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
     let [one, other] = &two.services;
     assert_eq!(one.reset_sandbox(&two.caller).await.unwrap().deleted.parcels, 300);
     assert_eq!(two.parcels().await, 0);
     // The other server finds the reset unfinished and erases too, while it takes orders with the same numbers.
     other.store().resume_resets().await.unwrap();
     let after = orders("after-the-reset");
-    let answers =
-        join_all(after.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
-    assert_eq!(created(&answers), 300);
+    let responses =
+        join_all(after.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
+    assert_eq!(count_created(&responses), 300);
     other.store().resume_resets().await.unwrap();
     assert_eq!(two.parcels().await, 300);
     let counted = other.store().activity(two.caller.tenant(), 0).await.unwrap();

@@ -57,8 +57,8 @@ impl TwoServers {
         Self { both, clock }
     }
 
-    /// Sends heartbeats until both servers know each other, and the same second of the database's clock.
-    async fn meet(&self, caller: &Caller) {
+    /// Sends heartbeats until each server counts the other, and both are in the same second of the database's clock.
+    async fn exchange_heartbeats(&self, caller: &Caller) {
         loop {
             for server in [&self.both[0], &self.both[1], &self.both[0]] {
                 server.send_heartbeat().await.unwrap();
@@ -77,15 +77,15 @@ impl TwoServers {
         (key, Caller { key: Arc::new(record) })
     }
 
-    /// Sends requests at once, each to the server that `place` names, and returns the number admitted by window.
+    /// Sends requests at once, each to the server that `choose` returns, and returns the number admitted by window.
     async fn admit(
         &self,
         caller: &Caller,
         requests: usize,
-        place: impl Fn(usize) -> usize,
+        choose: impl Fn(usize) -> usize,
     ) -> HashMap<i64, u32> {
         let now = self.clock.now();
-        let all = (0..requests).map(|number| self.both[place(number)].admit_caller(caller, now));
+        let all = (0..requests).map(|number| self.both[choose(number)].admit_caller(caller, now));
         let mut admitted = HashMap::new();
         for admission in join_all(all).await {
             match admission {
@@ -99,7 +99,7 @@ impl TwoServers {
         admitted
     }
 
-    fn pass(&self, millis: i64) {
+    fn advance(&self, millis: i64) {
         self.clock.set(self.clock.now().plus(millis));
     }
 }
@@ -108,15 +108,15 @@ impl TwoServers {
 async fn two_servers_share_a_limit_and_admit_nine_tenths_of_it() {
     let Some(servers) = TwoServers::start().await else { return };
     let (_, caller) = servers.key(Some(LIMIT)).await;
-    servers.meet(&caller).await;
+    servers.exchange_heartbeats(&caller).await;
     // On a stopped clock, no server gives up waiting for the database and counts alone.
     let _paused = PausedTime::start();
-    let places: [fn(usize) -> usize; 4] =
+    let choices: [fn(usize) -> usize; 4] =
         [|_| 0, |number| number % 2, |number| usize::from(number > 30), |_| 1];
-    for place in places {
+    for choose in choices {
         for requests in [45, 200] {
-            servers.pass(1_000);
-            let admitted = servers.admit(&caller, requests, place).await;
+            servers.advance(1_000);
+            let admitted = servers.admit(&caller, requests, choose).await;
             let all: u32 = admitted.values().sum();
             assert_eq!(admitted.len(), 1, "one window: {admitted:?}");
             assert!((45..=LIMIT + LIMIT / 10).contains(&all), "{all} of {requests}");
@@ -128,7 +128,7 @@ async fn two_servers_share_a_limit_and_admit_nine_tenths_of_it() {
 async fn a_server_that_stops_leaves_its_share_to_the_other() {
     let Some(servers) = TwoServers::start().await else { return };
     let (_, caller) = servers.key(Some(LIMIT)).await;
-    servers.meet(&caller).await;
+    servers.exchange_heartbeats(&caller).await;
     let before = servers.both[0].store.stats().reads;
     let TwoServers { both: [one, other], clock } = servers;
     other.store.clone().close().await;
@@ -242,9 +242,9 @@ async fn two_servers_allow_no_more_sign_in_attempts_than_one() {
         let store = servers.both[number % 2].store.clone();
         tokio::spawn(async move { store.begin_login(attempt("a", "203.0.113.7"), NOW).await })
     });
-    let begun = join_all(attempts.collect::<Vec<_>>()).await;
-    let begun = begun.into_iter().filter(|begun| matches!(begun, Ok(Ok(Ok(_)))));
-    assert_eq!(begun.count(), 5);
+    let pending = join_all(attempts.collect::<Vec<_>>()).await;
+    let pending = pending.into_iter().filter(|pending| matches!(pending, Ok(Ok(Ok(_)))));
+    assert_eq!(pending.count(), 5);
     // The other server's clock may be behind.
     for (server, behind) in [(0, 0), (1, 5_000), (0, 59_000)] {
         let store = &servers.both[server].store;
@@ -264,7 +264,7 @@ async fn two_servers_allow_no_more_sign_in_attempts_than_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_begins_though_its_attempt_stays_counted() {
+async fn a_session_begins_even_if_its_attempt_stays_counted() {
     let Some(address) = database() else { return };
     let servers = TwoServers::on(&address).await;
     let server = &servers.both[0];
@@ -305,17 +305,17 @@ async fn two_servers_throttle_sign_ins_like_one() {
             LoginAttempt { is_signed_in: random.u8(0..9) == 0, ..attempt(account, &client) };
         now = now.plus(random.i64(0..40_000));
         let expected = throttle.begin(attempt, now);
-        let begun = store.begin_login(attempt, now).await.unwrap();
-        match (expected, begun) {
+        let pending = store.begin_login(attempt, now).await.unwrap();
+        match (expected, pending) {
             (Err(expected), Err(wait)) => assert_eq!(wait, expected, "{attempt:?}"),
-            (Ok(expected), Ok(begun)) if random.u8(0..4) == 0 => {
+            (Ok(expected), Ok(pending)) if random.u8(0..4) == 0 => {
                 throttle.take_back(expected);
                 throttle.record_sign_in(attempt);
-                store.take_back_login(begun).await.unwrap();
+                store.take_back_login(pending).await.unwrap();
                 store.remember_login(attempt, now).await.unwrap();
             }
             (Ok(_), Ok(_)) => {}
-            (expected, begun) => panic!("{attempt:?}: {begun:?} in the place of {expected:?}"),
+            (expected, pending) => panic!("{attempt:?}: {pending:?} instead of {expected:?}"),
         }
     }
 }

@@ -112,7 +112,7 @@ impl TestService {
         self.endpoints().set(request, START).await.unwrap();
     }
 
-    /// Takes the deliveries that are due, which must all be this tenant's.
+    /// Leases the deliveries that are due, which must all be this tenant's.
     async fn lease_due(&self, tenant: Tenant) -> Vec<Delivery> {
         let mut all = Vec::new();
         let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
@@ -123,7 +123,7 @@ impl TestService {
         all
     }
 
-    /// Takes the one delivery that is due.
+    /// Leases the only delivery that is due.
     async fn lease_one(&self, tenant: Tenant) -> Delivery {
         let mut taken = self.lease_due(tenant).await;
         assert_eq!(taken.len(), 1);
@@ -146,8 +146,8 @@ impl TestService {
 
     async fn carrier(&self) -> Carrier {
         let (issuer, name) = (self.issuer(), "Carrier".to_owned());
-        let made = issuer.issue::<CarrierScope>(name, Environment::Production, START).await;
-        Carrier { key: Arc::new(made.unwrap().1) }
+        let created = issuer.issue::<CarrierScope>(name, Environment::Production, START).await;
+        Carrier { key: Arc::new(created.unwrap().1) }
     }
 
     /// Reports a carrier's scans of production parcels, now.
@@ -239,7 +239,7 @@ fn event_ids(seen: &[ReceivedDelivery]) -> HashSet<String> {
 }
 
 #[tokio::test]
-async fn production_tries_ten_times_then_holds_and_replays() {
+async fn production_events_are_tried_ten_times_then_held() {
     let test = TestService::new().await;
     let broken = test.receiver(|_| 500).await;
     let caller = test.subscriber("shop", &broken.url).await;
@@ -278,7 +278,7 @@ async fn production_tries_ten_times_then_holds_and_replays() {
 #[tokio::test]
 async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|word| if word.ends_with("PICKED_UP") { 500 } else { 200 }).await;
+    let receiver = test.receiver(|text| if text.ends_with("PICKED_UP") { 500 } else { 200 }).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     test.create(&caller, "PARCEL-00001").await;
     let carrier = test.carrier().await;
@@ -286,17 +286,17 @@ async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
         test.scan(&carrier, &["PARCEL-00001".to_owned()], status).await;
     }
     test.deliver_all().await;
-    let words: Vec<_> =
-        receiver.statuses().iter().map(|word| word.split(' ').nth(1).unwrap().to_owned()).collect();
+    let statuses: Vec<_> =
+        receiver.statuses().iter().map(|text| text.split(' ').nth(1).unwrap().to_owned()).collect();
     let start =
         ["LABEL_GENERATED", "PICKED_UP", "PICKED_UP", "PICKED_UP", "IN_TRANSIT", "DELIVERED"];
-    assert_eq!(words[..6], start);
-    assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
+    assert_eq!(statuses[..6], start);
+    assert_eq!(statuses[6..], ["PICKED_UP"; 7], "it is sent ten times in all");
     assert_eq!(test.disabled(caller.tenant()).await, None, "others arrived");
 }
 
 #[tokio::test]
-async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
+async fn a_flapping_endpoint_gets_every_event() {
     let test = TestService::new().await;
     let count = AtomicUsize::new(0);
     let reply = move |_: &str| [500, 200, 302, 404, 204][count.fetch_add(1, Ordering::SeqCst) % 5];
@@ -307,7 +307,12 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
     }
     test.deliver_all().await;
     assert_eq!(event_ids(&receiver.received()).len(), 40);
-    assert!(test.statuses(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered));
+    assert!(
+        test.statuses(caller.tenant())
+            .await
+            .iter()
+            .all(|status| *status == DeliveryStatus::Delivered)
+    );
 }
 
 #[tokio::test]
@@ -471,7 +476,7 @@ async fn a_late_response_of_a_replaced_webhook_is_only_logged() {
 }
 
 #[tokio::test]
-async fn a_response_counts_while_its_webhook_is_the_same() {
+async fn a_response_counts_unless_its_webhook_was_replaced() {
     let test = TestService::new().await;
     let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();

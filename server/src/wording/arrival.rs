@@ -11,7 +11,7 @@ use super::{dates::format_date, texts::page_texts};
 /// The texts about the arrival of a parcel: when it is expected, was expected, or happened.
 pub(crate) struct ArrivalText {
     pub(crate) label: &'static str,
-    /// The word before the date: `Today`.
+    /// The text before the date: `Today`.
     pub(crate) date_prefix: Option<&'static str>,
     pub(crate) hint: Option<&'static str>,
     pub(crate) date: DisplayDate,
@@ -75,11 +75,10 @@ mod tests {
         ];
         for (kind, label, date_prefix, hint, is_late) in table {
             let arrival = Arrival::new(kind.clone(), "2026-01-20".parse().unwrap());
-            let promise = ArrivalText::new(&arrival, Language::En).unwrap();
-            let texts =
-                (promise.label, promise.date_prefix.unwrap_or(""), promise.hint.unwrap_or(""));
-            assert_eq!((texts, promise.is_late), ((label, date_prefix, hint), is_late), "{kind}");
-            assert_eq!(promise.date.text, "Tuesday, January 20, 2026");
+            let text = ArrivalText::new(&arrival, Language::En).unwrap();
+            let texts = (text.label, text.date_prefix.unwrap_or(""), text.hint.unwrap_or(""));
+            assert_eq!((texts, text.is_late), ((label, date_prefix, hint), is_late), "{kind}");
+            assert_eq!(text.date.text, "Tuesday, January 20, 2026");
         }
         let newer = Arrival::new("TELEPORTED".into(), "2026-01-20".parse().unwrap());
         assert!(ArrivalText::new(&newer, Language::En).is_none());

@@ -1,4 +1,4 @@
-//! Dates in words, as the two languages write them.
+//! Formats dates as text in both languages, and offsets from UTC.
 
 use chrono::{Datelike, FixedOffset, NaiveDate};
 use parcelo::Language;
@@ -83,9 +83,9 @@ mod tests {
         for day in 0..366 {
             let date = NaiveDate::from_epoch_days(20_454 + day).unwrap();
             for language in [Language::En, Language::Es] {
-                let words = format_date(date, language);
-                assert!(!words.starts_with(',') && !words.contains("  "), "{words}");
-                assert!(!words.contains("de  de"), "{words}");
+                let text = format_date(date, language);
+                assert!(!text.starts_with(',') && !text.contains("  "), "{text}");
+                assert!(!text.contains("de  de"), "{text}");
             }
         }
     }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn an_offset_is_formatted_relative_to_utc() {
         let table = [(0, "UTC"), (-18_000, "UTC−5"), (19_800, "UTC+5:30"), (3_600, "UTC+1")];
-        for (seconds, words) in table {
-            assert_eq!(format_offset(FixedOffset::east_opt(seconds).unwrap()), words);
+        for (seconds, text) in table {
+            assert_eq!(format_offset(FixedOffset::east_opt(seconds).unwrap()), text);
         }
     }
 }

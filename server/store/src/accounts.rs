@@ -22,7 +22,8 @@ impl Store {
         self.query(async move |db| db.value(sql, &[]).await).await
     }
 
-    /// Returns `true` to exactly one caller, even if several servers start at once. It must seed the new database.
+    /// Returns `true` to exactly one caller, even if several servers start at once. That caller
+    /// must seed the new database.
     pub async fn claim_new(&self) -> Result<bool, StoreError> {
         if matches!(self.0, Engine::Sqlite(_)) {
             // A file has no other server.

@@ -32,7 +32,7 @@ pub(super) fn parse_countries(text: &str) -> Result<Countries, <CountryCode as F
     parse_list(text).map(Countries::Only)
 }
 
-/// Returns the condition that a column has one of the numbers in a parameter, which [`joined`] writes.
+/// Returns the condition that a column has one of the numbers in a parameter, which [`join_with_commas`] writes.
 macro_rules! is_among {
     ($given:literal) => {
         concat!(

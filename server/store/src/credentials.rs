@@ -206,8 +206,8 @@ impl Store {
         version: i64,
     ) -> Result<CredentialChanges<Credential<S>>, StoreError> {
         self.query(async move |db| {
-            let which = ("k.changed > $1", "ORDER BY k.changed");
-            let found = find(db, which, given![version]).await?;
+            let filter = ("k.changed > $1", "ORDER BY k.changed");
+            let found = find(db, filter, given![version]).await?;
             Ok(CredentialChanges { version: found.version.max(version), ..found })
         })
         .await
@@ -227,8 +227,8 @@ impl Store {
     /// Returns an account's API keys, newest first, revoked or not.
     pub async fn api_keys(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
         // `Tenant::number` packs account * 2 + environment.
-        let which = ("k.tenant / 2 = $1", "ORDER BY k.id DESC");
-        let read = self.query(async move |db| find(db, which, given![account]).await);
+        let filter = ("k.tenant / 2 = $1", "ORDER BY k.id DESC");
+        let read = self.query(async move |db| find(db, filter, given![account]).await);
         Ok(read.await?.credentials)
     }
 

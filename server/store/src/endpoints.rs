@@ -74,7 +74,7 @@ impl Store {
     pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            if switch(db, tenant.number(), None).await? != Some(false) {
+            if set_disabled_by(db, tenant.number(), None).await? != Some(false) {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookEnabled);
@@ -92,7 +92,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            if switch(db, tenant.number(), Some(why)).await? != Some(true) {
+            if set_disabled_by(db, tenant.number(), Some(why)).await? != Some(true) {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
@@ -119,7 +119,7 @@ impl Store {
     pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
         // One audit entry is enough, because the endpoint is turned off only as a part of being removed.
         let off = Some(DisabledBy::Operator);
-        self.write(async move |db| switch(db, tenant.number(), off).await).await?;
+        self.write(async move |db| set_disabled_by(db, tenant.number(), off).await).await?;
         self.hold(tenant).await?;
         let by = by.clone();
         self.write(async move |db| {
@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// Returns the reason why the tenant's endpoint is off, and the number of held events, or `None` if it is on.
-    pub async fn switched_off(
+    pub async fn disabled_endpoint(
         &self,
         tenant: Tenant,
     ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
@@ -329,9 +329,13 @@ async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlRes
     db.execute(sql, given![tenant.number(), due, lease]).await.map(drop)
 }
 
-/// Turns an endpoint off for a reason, or on (`None`). Returns `true` if it was on. Events in transit stay leased: they
-/// may still arrive.
-async fn switch(db: Sql<'_>, tenant: i64, off: Option<DisabledBy>) -> SqlResult<Option<bool>> {
+/// Turns an endpoint off for a reason, or on (`None`). Returns `true` if it was on, or `None` if there is no endpoint.
+/// Events in transit stay leased, because they may still arrive.
+async fn set_disabled_by(
+    db: Sql<'_>,
+    tenant: i64,
+    off: Option<DisabledBy>,
+) -> SqlResult<Option<bool>> {
     let was_on = lock(db, tenant).await?;
     let sql = "UPDATE webhook_endpoints SET enabled = $2, disabled_why = $3 WHERE tenant = $1";
     db.execute(sql, given![tenant, off.is_none(), off.map(DisabledBy::code)]).await?;
@@ -351,7 +355,7 @@ pub(super) async fn disable_by_server(
     why: DisabledBy,
     now: Millis,
 ) -> SqlResult<bool> {
-    let was_on = switch(db, tenant.number(), Some(why)).await? == Some(true);
+    let was_on = set_disabled_by(db, tenant.number(), Some(why)).await? == Some(true);
     if was_on {
         let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
         audit::record(db, &Actor::Server.at(now), &change).await?;

@@ -292,7 +292,7 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
         }
-        search_index::sweep(self.db, "FOR UPDATE").await?;
+        search_index::index_progress(self.db, "FOR UPDATE").await?;
         let pieces = search_index::remove(self.db, parcels).await?;
         if self.db.is_postgres() {
             self.delete_rows("orders", "parcel", &ids).await?;
@@ -309,8 +309,8 @@ impl<'a> Eraser<'a> {
 
     /// Erases the events of the outbox that a condition selects, with their attempts. The events are locked first,
     /// because settling one logs an attempt.
-    async fn erase_deliveries(&mut self, which: &str, given: Value) -> SqlResult<bool> {
-        let select = format!("SELECT id FROM outbox WHERE {which} LIMIT $2{{ FOR UPDATE|}}");
+    async fn erase_deliveries(&mut self, condition: &str, given: Value) -> SqlResult<bool> {
+        let select = format!("SELECT id FROM outbox WHERE {condition} LIMIT $2{{ FOR UPDATE|}}");
         loop {
             if self.budget.is_spent() {
                 return Ok(true);

@@ -7,7 +7,7 @@ use super::{Store, StoreError, sql::given};
 
 impl Store {
     /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
-    /// It waits for the outcome without a timeout.
+    /// This waits for the outcome without a timeout.
     pub async fn save_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
         // Sorted by key, so that two servers never deadlock.

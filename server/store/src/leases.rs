@@ -30,7 +30,7 @@ pub(super) struct LeaseRequest {
     /// The tenants, each with the maximum number of its events, and the time from which they are searched.
     pub(super) shares: Vec<(Tenant, usize, i64)>,
     pub(super) now: Millis,
-    /// The server that leases, and the time by which it does; `None` is the database's clock.
+    /// The server that leases, and the time at which the lease begins; `None` means the database's clock.
     pub(super) server: (i64, Option<i64>),
 }
 
@@ -93,7 +93,7 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.lease(shares, now).await?,
         };
-        for tenant in &leased.switched_off {
+        for tenant in &leased.disabled_endpoints {
             self.hold(*tenant).await?;
         }
         Ok(leased)
@@ -161,7 +161,7 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
             Err(error) if error.is_row_error() => {
                 let why = DisabledBy::Unreadable;
                 endpoints::disable_by_server(db, tenant, why, request.now).await?;
-                leased.switched_off.push(tenant);
+                leased.disabled_endpoints.push(tenant);
             }
             Err(error) => return Err(error),
         }

@@ -71,8 +71,8 @@ impl Store {
 
     /// Returns one of the tenant's manifests.
     pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
-        let which = ("public_id", id.to_bytes());
-        self.query(async move |db| find(db, tenant, which, |row| row.json(0)).await).await
+        let column = ("public_id", id.to_bytes());
+        self.query(async move |db| find(db, tenant, column, |row| row.json(0)).await).await
     }
 }
 

@@ -122,8 +122,8 @@ pub(super) async fn subscriptions(
     .await
 }
 
-/// Enqueues events. An event waits if an earlier event of its parcel is itself waiting (0), or is still tried (1) and
-/// has failed fewer than `UNBLOCKED_AFTER_FAILURES` times. The rows of the parcels are new or locked.
+/// Enqueues events. An event waits if an earlier event of its parcel is itself waiting (0), or is still being tried
+/// (1) and has failed fewer than `UNBLOCKED_AFTER_FAILURES` times. The rows of the parcels are new or locked.
 pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
     let mut parcels = HashSet::new();
     let rows = events.iter().zip(0_i64..).map(|(new, place)| {
@@ -195,9 +195,9 @@ pub(super) async fn lock_parcels(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> 
 }
 
 /// Returns `true` if a tenant (`$1`) has an event that meets a condition.
-pub(super) async fn has_event(db: Sql<'_>, which: &str, given: &[Value]) -> SqlResult<bool> {
+pub(super) async fn has_event(db: Sql<'_>, condition: &str, given: &[Value]) -> SqlResult<bool> {
     let sql = concat!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ", current!("$1"));
-    db.value(&format!("{sql} AND {which})"), given).await
+    db.value(&format!("{sql} AND {condition})"), given).await
 }
 
 /// Issues the number of the next lease.

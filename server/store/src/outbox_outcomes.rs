@@ -36,7 +36,7 @@ pub enum Settled {
     /// The attempt counts.
     Counted,
     /// The attempt counts, and the endpoint is off now.
-    SwitchedOff(DisabledBy),
+    EndpointDisabled(DisabledBy),
     /// The attempt is late: its event was replayed, its endpoint replaced, or everything deleted.
     Late,
 }
@@ -49,12 +49,12 @@ pub struct LeasedBatch {
     /// The tenants of the events that could not be read. Each such event has failed.
     pub unreadable: Vec<Tenant>,
     /// The tenants whose endpoint could not be read. Each such endpoint is off now.
-    pub switched_off: Vec<Tenant>,
+    pub disabled_endpoints: Vec<Tenant>,
 }
 
 impl LeasedBatch {
     /// Returns `true` if the batch is empty.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.unreadable.is_empty() && self.switched_off.is_empty()
+        self.events.is_empty() && self.unreadable.is_empty() && self.disabled_endpoints.is_empty()
     }
 }

@@ -210,8 +210,8 @@ pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
 }
 
 /// Returns the numbers of the ended generations that a condition selects.
-async fn ended(db: Sql<'_>, which: &str, given: &[Value]) -> SqlResult<Vec<i64>> {
-    let sql = format!("SELECT number FROM ended_generations WHERE {which}");
+async fn ended(db: Sql<'_>, condition: &str, given: &[Value]) -> SqlResult<Vec<i64>> {
+    let sql = format!("SELECT number FROM ended_generations WHERE {condition}");
     db.each(&sql, given, |row| row.get(0)).await
 }
 

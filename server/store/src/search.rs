@@ -15,10 +15,10 @@ use super::{
     lists,
     parcels::{by_ids, read_order},
     search_hits::{
-        Intersection, ListPosition, LoadedParcel, MAX_LOADED, MAX_TAIL, MAX_TERMS, SearchHits,
-        SearchPage, bounds, has_filters, to_load,
+        Intersection, ListPosition, LoadedParcel, MAX_LOADED, MAX_TERMS, MAX_UNINDEXED, SearchHits,
+        SearchPage, bounds, has_filters, newest_to_load,
     },
-    search_index::{parcels_in, pieces, sweep},
+    search_index::{index_progress, parcels_in, pieces},
     sql::{Row, Sql, SqlResult, given},
     term_runs::{Bounds, sortable_bytes},
 };
@@ -36,8 +36,8 @@ macro_rules! select_by_awb {
     };
 }
 
-pub(super) const AWB_BEGINS: &str = select_by_awb!("m.awb >= $2 AND m.awb < $3");
-pub(super) const AWB_ENDS: &str = select_by_awb!(
+pub(super) const AWB_STARTS_WITH: &str = select_by_awb!("m.awb >= $2 AND m.awb < $3");
+pub(super) const AWB_ENDS_WITH: &str = select_by_awb!(
     "{right(m.awb, 4)|substr(m.awb, -4)} = $2 \
      AND {right(replace(m.awb, '-', ''), length($3))|substr(replace(m.awb, '-', ''), -length($3))} = $3"
 );
@@ -45,7 +45,7 @@ pub(super) const AWB_ENDS: &str = select_by_awb!(
 /// Selects the newest parcels that are not in a run yet; in a file, those after a row. Reading one more than the
 /// maximum, in index order, shows whether there are more: a count would read the whole table, which has a million dead
 /// rows after a copy.
-pub(super) const TAIL: &str = concat!(
+pub(super) const UNINDEXED: &str = concat!(
     "{SELECT p.id FROM (SELECT parcel FROM term_queue ORDER BY parcel DESC LIMIT $2) AS q \
      LEFT JOIN parcels AS p ON p.id = q.parcel AND p.tenant = $1|\
      SELECT id FROM (SELECT id, tenant FROM parcels WHERE id > $3 AND ",
@@ -54,7 +54,7 @@ pub(super) const TAIL: &str = concat!(
 );
 
 /// Loads found parcels.
-const LOAD: &str = concat!(
+const LOAD_PARCELS: &str = concat!(
     "SELECT parcels.id, created_at, number, state, country, external_order_id, order_json, m.awb \
      FROM parcels {JOIN orders ON orders.parcel = parcels.id|} \
      LEFT JOIN manifest_parcels AS mp ON mp.parcel = parcels.id \
@@ -102,11 +102,11 @@ impl SnapshotSearch<'_> {
         search: &Search,
     ) -> SqlResult<(Vec<SqlResult<ParcelListRow>>, u64, bool)> {
         let mut search_hits = SearchHits::new();
-        let (tail, is_complete) = self.tail().await?;
+        let (unindexed, is_complete) = self.unindexed().await?;
         search_hits.is_complete = is_complete;
         for words in &search.alternatives {
             self.find(words, &mut search_hits).await?;
-            search_hits.add_wanted(&tail, words, self.query);
+            search_hits.add_wanted(&unindexed, words, self.query);
         }
         let mut rows = lists::read_listed(self.db, &search_hits.page(self.query)).await?;
         rows.append(&mut self.unreadable);
@@ -130,7 +130,7 @@ impl SnapshotSearch<'_> {
             Some(places) => places,
             None => self.newest().await?,
         };
-        let (places, are_all) = to_load(places);
+        let (places, are_all) = newest_to_load(places);
         search_hits.is_complete &= are_all;
         let ids: Vec<i64> = places.iter().map(|(_, row)| *row).collect();
         search_hits.add_wanted(&self.load(&ids).await?, words, self.query);
@@ -160,9 +160,11 @@ impl SnapshotSearch<'_> {
             }
         }
         let Some(awb) = word.awb_bounds() else { return Ok(Some(found)) };
-        let is_all = self.add_places((AWB_BEGINS, &awb.from, &awb.to), &mut found).await?
+        let is_all = self.add_places((AWB_STARTS_WITH, &awb.from, &awb.to), &mut found).await?
             && match &awb.last {
-                Some(last) => self.add_places((AWB_ENDS, last, &awb.digits), &mut found).await?,
+                Some(last) => {
+                    self.add_places((AWB_ENDS_WITH, last, &awb.digits), &mut found).await?
+                }
                 None => true,
             };
         Ok(is_all.then_some(found))
@@ -180,19 +182,19 @@ impl SnapshotSearch<'_> {
     }
 
     /// Returns the parcels that are not in a run yet, and `true` if there are no others.
-    async fn tail(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
+    async fn unindexed(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
         let db = self.db;
-        let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
-        let rows = db.expect(sweep(db, "").await?)?;
+        let mut given = given![self.tenant, MAX_UNINDEXED + 1].to_vec();
+        let rows = db.expect(index_progress(db, "").await?)?;
         let is_swept = if db.is_postgres() {
             rows.0 >= rows.1
         } else {
             given.push(rows.0.into());
-            parcels_in(db, rows, MAX_TAIL + 1).await?.len() <= MAX_TAIL
+            parcels_in(db, rows, MAX_UNINDEXED + 1).await?.len() <= MAX_UNINDEXED
         };
-        let mut waiting: Vec<Option<i64>> = db.each(TAIL, &given, |row| row.get(0)).await?;
-        let is_whole = is_swept && waiting.len() <= MAX_TAIL;
-        waiting.truncate(MAX_TAIL);
+        let mut waiting: Vec<Option<i64>> = db.each(UNINDEXED, &given, |row| row.get(0)).await?;
+        let is_whole = is_swept && waiting.len() <= MAX_UNINDEXED;
+        waiting.truncate(MAX_UNINDEXED);
         let ids: Vec<i64> = waiting.into_iter().flatten().collect();
         Ok((self.load(&ids).await?, is_whole))
     }
@@ -209,7 +211,7 @@ impl SnapshotSearch<'_> {
     /// Loads parcels to be checked.
     async fn load(&mut self, ids: &[i64]) -> SqlResult<Vec<(ListPosition, LoadedParcel)>> {
         let mut all = Vec::with_capacity(ids.len());
-        for loaded in super::parcels::read_each(self.db, LOAD, ids, read_loaded).await? {
+        for loaded in super::parcels::read_each(self.db, LOAD_PARCELS, ids, read_loaded).await? {
             match loaded {
                 Ok(loaded) => all.push(loaded),
                 Err(error) => self.unreadable.push(Err(error)),

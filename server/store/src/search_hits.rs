@@ -14,7 +14,7 @@ pub(super) const MAX_TERMS: usize = if cfg!(test) { 1_000 } else { 50_000 };
 /// Maximum number of parcels that are loaded to be checked one by one.
 pub(super) const MAX_LOADED: usize = 1_000;
 /// Maximum number of parcels outside the index that a search checks. If there are more, the answer says so.
-pub(super) const MAX_TAIL: usize = 1_000;
+pub(super) const MAX_UNINDEXED: usize = 1_000;
 /// Maximum number of parcels that are cheaper to load than to intersect with the parcels of another word.
 const MAX_CHEAP_TO_LOAD: usize = 300;
 
@@ -128,7 +128,7 @@ impl SearchHits {
 }
 
 /// Returns the newest parcels, as many as may be loaded, and `true` if there are no others.
-pub(super) fn to_load(mut places: Vec<ListPosition>) -> (Vec<ListPosition>, bool) {
+pub(super) fn newest_to_load(mut places: Vec<ListPosition>) -> (Vec<ListPosition>, bool) {
     places.sort_unstable_by(|one, other| other.cmp(one));
     let are_all = places.len() <= MAX_LOADED;
     places.truncate(MAX_LOADED);

@@ -91,7 +91,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
              (SELECT count(*) FROM (SELECT FROM term_queue LIMIT $1::bigint) AS q) >= $1";
         db.value(sql, given![PARCELS_PER_RUN]).await?
     } else {
-        let rows = db.expect(sweep(db, "").await?)?;
+        let rows = db.expect(index_progress(db, "").await?)?;
         next_rows(db, rows).await?.is_some()
     };
     Ok(is_enough || unfinished_run(db).await?.is_some())
@@ -99,7 +99,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
 
 /// Does a page of maintenance, unless another server is doing one. Returns `true` if there may be more.
 async fn maintain_page(db: Sql<'_>) -> SqlResult<bool> {
-    let Some(rows) = sweep(db, "FOR UPDATE SKIP LOCKED").await? else { return Ok(false) };
+    let Some(rows) = index_progress(db, "FOR UPDATE SKIP LOCKED").await? else { return Ok(false) };
     let began = monotonic_now();
     let mut is_more = add_parcels(db, rows).await?;
     let mut steps = 0;
@@ -117,7 +117,7 @@ async fn maintain_page(db: Sql<'_>) -> SqlResult<bool> {
 /// Returns the row up to which parcels are in the index, and the last row: in a file its highest, on PostgreSQL that of
 /// the parcels from before the index existed. There, a lock (`FOR UPDATE`) lasts until the end of the transaction: no
 /// parcel is added to a run or moved between runs. Returns `None` if it skips another server's lock.
-pub(super) async fn sweep(db: Sql<'_>, lock: &str) -> SqlResult<Option<(i64, i64)>> {
+pub(super) async fn index_progress(db: Sql<'_>, lock: &str) -> SqlResult<Option<(i64, i64)>> {
     let sql = format!(
         "SELECT next, {{until|coalesce((SELECT max(id) FROM parcels), 0)}} FROM term_sweep {{{lock}|}}"
     );

@@ -64,7 +64,7 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.settle(one).await?,
         };
-        if matches!(settled, Settled::SwitchedOff(_)) {
+        if matches!(settled, Settled::EndpointDisabled(_)) {
             self.hold(tenant).await?;
         }
         self.notify_outbox();
@@ -109,7 +109,7 @@ pub(super) async fn settle(db: Sql<'_>, all: &mut [&mut Settlement]) -> SqlResul
     db.execute_rows(sql, &rows, &[]).await?;
     write_successes(db, &successes).await?;
     outbox::release(db, &parcels.into_iter().collect::<Vec<_>>()).await?;
-    switch_off(db, all, &found).await
+    disable_endpoints(db, all, &found).await
 }
 
 /// Returns the locked rows of the leased events by the position in `all`. A deleted event has no entry, even if the
@@ -163,7 +163,7 @@ async fn write_successes(db: Sql<'_>, successes: &BTreeMap<i64, Millis>) -> SqlR
 }
 
 /// Turns off endpoints that are gone, or that refused all attempts of an event and accepted nothing else.
-async fn switch_off(
+async fn disable_endpoints(
     db: Sql<'_>,
     all: &mut [&mut Settlement],
     found: &HashMap<usize, LeasedEventRow>,
@@ -184,7 +184,7 @@ async fn switch_off(
             | RetryDecision::Unreadable => continue,
         };
         if endpoints::disable_by_server(db, tenant, by, one.outcome.at).await? {
-            one.settled = Settled::SwitchedOff(by);
+            one.settled = Settled::EndpointDisabled(by);
         }
     }
     Ok(())

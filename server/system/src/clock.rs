@@ -158,7 +158,8 @@ impl Clock for TokioClock {
 }
 
 /// Returns monotonic real time, for the age of cached values and the duration of work. It is independent of the
-/// service's clock. In tests, it is the runtime's time, so that results do not depend on the machine's speed.
+/// service's clock. On a runtime whose time a test has paused, it is that time, so that results do not depend on the
+/// machine's speed.
 pub fn monotonic_now() -> Instant {
     runtime_now().into_std()
 }

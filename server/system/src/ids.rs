@@ -1,5 +1,5 @@
-//! Generates ids, tracking numbers and secrets: the only module that reads randomness. With a seed they are the same in
-//! every run, which the mock server needs and production must never do.
+//! Generates ids, tracking numbers and secrets. No other module reads randomness. With a seed, they are the same in
+//! every run. The mock server needs that; production must never use a seed.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -68,7 +68,7 @@ impl Ids {
 
     /// Returns 13 random Crockford base32 characters: 65 bits.
     pub fn random_suffix(&self) -> String {
-        self.array::<13>().iter().map(|byte| letter(CROCKFORD, *byte)).collect()
+        self.array::<13>().iter().map(|byte| to_letter(CROCKFORD, *byte)).collect()
     }
 
     /// Returns the random part of an API key: 32 bytes below 62, each value equally likely.
@@ -130,12 +130,13 @@ impl Buffer {
         clippy::expect_used,
         clippy::disallowed_methods,
         reason = "the one place that reads \
-        randomness; without it keys could be guessed, so there is no safe way to go on"
+        randomness; without it keys could be guessed, so it is not safe to continue"
     )]
     fn refill(&mut self) {
         match &mut self.source {
             Source::OperatingSystem => {
-                getrandom::fill(&mut self.bytes).expect("the operating system gives random bytes");
+                getrandom::fill(&mut self.bytes)
+                    .expect("the operating system provides random bytes");
             }
             Source::Seed(rng) => rng.fill(&mut self.bytes),
         }
@@ -143,7 +144,7 @@ impl Buffer {
     }
 }
 
-fn letter(alphabet: &[u8], byte: u8) -> char {
+fn to_letter(alphabet: &[u8], byte: u8) -> char {
     alphabet.get(usize::from(byte) % alphabet.len()).map_or('0', |byte| char::from(*byte))
 }
 
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_and_the_operating_system_does_not() {
+    fn seeded_ids_repeat_and_random_ids_do_not() {
         let make = |ids: &Ids| (ids.ulid(Millis(7)), ids.random_suffix(), ids.key_bytes());
         assert_eq!(make(&Ids::seeded(1)), make(&Ids::seeded(1)));
         assert_ne!(make(&Ids::seeded(1)), make(&Ids::seeded(2)));
@@ -160,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_repeats_from_a_position_and_randomness_does_not() {
-        for (ids, again) in [(Ids::seeded(1), true), (Ids::random(), false)] {
+    fn only_seeded_ids_repeat_from_a_saved_position() {
+        for (ids, repeats) in [(Ids::seeded(1), true), (Ids::random(), false)] {
             let _ = ids.random_suffix();
             let position = ids.seed_position();
             let first: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
             ids.resume_from(&position);
             let second: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
-            assert_eq!(first == second, again);
+            assert_eq!(first == second, repeats);
         }
     }
 

@@ -1,7 +1,7 @@
-//! The machine below the service: the only crate that reads its clock and its randomness. All other code receives the
-//! time and ids as arguments.
+//! The machine's clock and randomness. No other crate reads them: all other code receives the time and ids as
+//! arguments.
 //!
-//! It is a part of `parcelo-server` and makes no promises of its own.
+//! It is a part of `parcelo-server` and has no stability guarantees of its own.
 
 pub mod clock;
 pub mod ids;

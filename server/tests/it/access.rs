@@ -56,8 +56,8 @@ async fn an_ip_address_outside_the_list_is_refused_and_named() {
         assert_eq!(answer.header("x-ratelimit-remaining"), "5", "a refusal consumes nothing");
     }
     let api = Api::with_key(server.url(), &outside);
-    let lying = send(api.request("GET", HEALTH).header("X-Forwarded-For", "192.0.2.1")).await;
-    assert_eq!(lying.status, 403, "no one's word counts but a trusted proxy's");
+    let forged = send(api.request("GET", HEALTH).header("X-Forwarded-For", "192.0.2.1")).await;
+    assert_eq!(forged.status, 403, "only a trusted proxy may set the client address");
 }
 
 #[tokio::test]

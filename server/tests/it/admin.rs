@@ -184,7 +184,11 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
     assert!(set["secret"].as_str().unwrap().starts_with("whsec_"));
     assert_eq!(set["events"], json!(["parcel.status_changed", "parcel.created"]));
     let again = admin.data("PUT", WEBHOOK, Some(&request), 200).await;
-    assert_eq!(again.get("secret"), None, "one that is there keeps its secret, unseen");
+    assert_eq!(
+        again.get("secret"),
+        None,
+        "an existing webhook keeps its secret, which is not shown"
+    );
     let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
     assert_ne!(rotated["secret"], set["secret"]);
     let tested = admin.data("POST", "webhooks/sandbox/test", None, 200).await;

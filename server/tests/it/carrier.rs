@@ -152,10 +152,10 @@ async fn each_event_gets_an_outcome_in_the_order_sent() {
     assert_eq!(error["code"], "ILLEGAL_TRANSITION");
     assert_eq!(error["message"], "A parcel in status IN_TRANSIT cannot move to PICKED_UP.");
     assert_eq!(error["message_es"], "Un paquete en estado IN_TRANSIT no puede pasar a PICKED_UP.");
-    for (place, id) in [(5, "e5"), (6, "e6")] {
-        assert_eq!(data["results"][place]["eventId"], id);
-        assert_eq!(data["results"][place]["trackingNumber"], events[place]["trackingNumber"]);
-        assert_eq!(data["results"][place]["error"]["code"], "PARCEL_NOT_FOUND");
+    for (index, id) in [(5, "e5"), (6, "e6")] {
+        assert_eq!(data["results"][index]["eventId"], id);
+        assert_eq!(data["results"][index]["trackingNumber"], events[index]["trackingNumber"]);
+        assert_eq!(data["results"][index]["error"]["code"], "PARCEL_NOT_FOUND");
     }
 }
 
@@ -231,12 +231,12 @@ async fn a_repeated_status_is_recorded_and_the_newest_scan_counts() {
 #[tokio::test]
 async fn a_carrier_cannot_set_the_statuses_of_the_service() {
     let (_server, api, carrier, _) = start_at_nine().await;
-    for (place, status) in
+    for (index, status) in
         ["ORDERED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "VOIDED"].iter().enumerate()
     {
         for time in ["08:30", "07:30"] {
             let outcomes =
-                carrier.outcomes(&[scan(&format!("e{place}{time}"), status, time)]).await;
+                carrier.outcomes(&[scan(&format!("e{index}{time}"), status, time)]).await;
             assert_eq!(outcomes, ["ILLEGAL_TRANSITION"], "{status} {time}");
         }
     }
@@ -396,12 +396,12 @@ async fn two_carriers_racing_for_a_parcel_leave_a_valid_history() {
     for name in ["One", "Two"] {
         let made = setup.admin("carriers", &create_arguments("sandbox", name));
         let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
-        let event = |place: usize| {
-            let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][place % 4];
-            let late = i64::from(place.is_multiple_of(5)) * 3_600_000;
-            let millis = i64::try_from(place).unwrap() - late;
+        let event = |index: usize| {
+            let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][index % 4];
+            let late = i64::from(index.is_multiple_of(5)) * 3_600_000;
+            let millis = i64::try_from(index).unwrap() - late;
             let time = now + chrono::TimeDelta::milliseconds(millis);
-            json!({ "eventId": format!("e{place}"), "trackingNumber": number, "status": status,
+            json!({ "eventId": format!("e{index}"), "trackingNumber": number, "status": status,
                 "occurredAt": time.to_rfc3339(), "location": name })
         };
         let events: Vec<_> = (0..100).map(event).collect();
@@ -415,7 +415,7 @@ async fn two_carriers_racing_for_a_parcel_leave_a_valid_history() {
     assert!(taken > 40, "{outcomes:?}");
     let body = api.record(&number).await;
     let events = body["history"].as_array().unwrap();
-    assert_eq!(events.len(), taken + 2, "every event that was taken is there, once");
+    assert_eq!(events.len(), taken + 2, "each accepted event is recorded once");
     assert!(events.is_sorted_by_key(|event| event["timestamp"].as_str().unwrap()));
     let sequences = events.iter().map(|event| event["sequence"].as_u64().unwrap());
     let sequences: std::collections::BTreeSet<_> = sequences.collect();

@@ -1,4 +1,4 @@
-//! The mock server's controls, the calls under `/__mock/`: what they refuse, and with which message.
+//! The mock server's controls, which are the calls under `/__mock/`: the requests that they refuse, and the messages.
 
 use std::process::Command;
 
@@ -115,7 +115,7 @@ async fn a_new_inbox_replaces_the_previous_one() {
 }
 
 #[tokio::test]
-async fn webhooks_go_to_the_handler_of_the_suite_signed_for_it() {
+async fn signed_webhooks_go_to_the_handler_of_the_suite() {
     let api = start(Clock::system()).await;
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
     let handler = Receiver::start().await;

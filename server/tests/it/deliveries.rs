@@ -63,8 +63,8 @@ impl Receiver {
     }
 
     /// Returns `true` if the signature of the request at this index was made with this secret.
-    pub(crate) fn is_signed(&self, place: usize, secret: &str) -> bool {
-        let (headers, body) = self.requests.borrow()[place].clone();
+    pub(crate) fn is_signed(&self, index: usize, secret: &str) -> bool {
+        let (headers, body) = self.requests.borrow()[index].clone();
         Webhook::new([secret]).unwrap().verify(&headers, &body).is_ok()
     }
 
@@ -215,7 +215,7 @@ fn the_webhooks_command_explains_wrong_arguments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_sent_again_if_killed_before_it_is_recorded() {
+async fn an_event_is_resent_if_the_server_dies_before_recording_it() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let mut running = setup.start(&[]);
     let key = setup.new_key("sandbox").1;

@@ -111,7 +111,7 @@ async fn every_command_of_the_guide_gets_the_response_shown() {
 }
 
 #[tokio::test]
-async fn the_webhook_in_the_guide_is_the_one_that_is_sent() {
+async fn the_webhook_in_the_guide_matches_the_one_sent() {
     let server = server().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let inbox = server.webhook_inbox().start().await;

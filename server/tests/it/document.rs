@@ -34,7 +34,7 @@ pub(crate) async fn server_with_controls() -> Arc<MockServer> {
 /// A test of the library checks that these documents describe the code, including the mock server's, and writes them on
 /// request.
 #[tokio::test]
-async fn the_checked_in_documents_are_those_that_are_served() {
+async fn the_checked_in_documents_match_the_served_ones() {
     let of_admin = fetch_document(TestSetup::new().start(&[]).url("admin")).await;
     let all = [("openapi.json", served().await), ("openapi-admin.json", of_admin)];
     for (name, served) in all {

@@ -39,7 +39,11 @@ async fn each_error_comes_before_or_after_the_commit() {
             );
             assert_eq!(parcels(&api).await, made, "{code}");
         }
-        assert_eq!(api.create(&order("order-0001")).await.status, 200, "it is there: a replay");
+        assert_eq!(
+            api.create(&order("order-0001")).await.status,
+            200,
+            "the order exists, so this is a replay"
+        );
         assert!(server.faults().unused().is_empty());
     }
 }

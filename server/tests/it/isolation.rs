@@ -63,14 +63,14 @@ impl Owner {
 /// Returns the status of a response, and its error code or that of its first item.
 fn status_and_code(answer: &Answer) -> (u16, String) {
     let body = answer.json();
-    let places = [
+    let pointers = [
         "/error/details/errors/0/code",
         "/error/code",
         "/error",
         "/data/results/0/error/code",
         "/tracking/0/error",
     ];
-    let code = places.into_iter().find_map(|place| body.pointer(place)?.as_str());
+    let code = pointers.into_iter().find_map(|pointer| body.pointer(pointer)?.as_str());
     (answer.status, code.unwrap_or("nothing").to_owned())
 }
 

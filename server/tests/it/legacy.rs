@@ -206,7 +206,7 @@ async fn a_label_is_the_same_file_as_under_v1() {
 }
 
 #[tokio::test]
-async fn keys_countries_limits_and_tenants_are_those_of_v1() {
+async fn keys_countries_limits_and_tenants_behave_as_in_v1() {
     let (server, api) = start_with_key().await;
     create(&api, &legacy_order()).await;
     let stranger = Api::new(server.url());

@@ -37,8 +37,8 @@ fn air_waybill(number: usize) -> String {
 /// Creates parcels and returns their numbers.
 async fn parcels(api: &Api, keys: std::ops::Range<usize>) -> Vec<String> {
     let mut tasks = tokio::task::JoinSet::new();
-    for place in keys {
-        let (api, order) = (api.clone(), order(&format!("order-{place:04}")));
+    for index in keys {
+        let (api, order) = (api.clone(), order(&format!("order-{index:04}")));
         tasks.spawn(async move { api.create_parcel(&order).await });
     }
     tasks.join_all().await
@@ -234,7 +234,7 @@ async fn other_parcels_under_the_same_air_waybill_are_refused() {
 }
 
 #[tokio::test]
-async fn a_manifest_key_repeats_conflicts_and_outlives_resubmission() {
+async fn a_manifest_key_replays_the_same_and_refuses_other_requests() {
     let (_server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..2).await;
     let body = |key: &str, set: &[String]| json!({ "idempotencyKey": key, "awbNumber": AWB, "trackingNumbers": set });
@@ -262,14 +262,14 @@ async fn one_of_two_manifests_sharing_a_parcel_succeeds() {
         let (first, second) = (air_waybill(2 * round), air_waybill(2 * round + 1));
         let answers = tokio::join!(submit(&api, &first, one), submit(&api, &second, other));
         // The parcel in both is the last of one and the first of the other.
-        let (winner, loser, place) = match (answers.0.status, answers.1.status) {
+        let (winner, loser, index) = match (answers.0.status, answers.1.status) {
             (201, 409) => (one, &answers.1, 0),
             (409, 201) => (other, &answers.0, 9),
             both => panic!("round {round}: {both:?}"),
         };
         let shared = &numbers[9];
         let named = format!(
-            "trackingNumbers[{place}] {shared} MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED"
+            "trackingNumbers[{index}] {shared} MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED"
         );
         assert_eq!(rejections(loser), [named]);
         for number in &numbers {

@@ -69,9 +69,9 @@ async fn pages_are_newest_first_and_have_each_parcel_once() {
     let (server, api) = start_with_key().await;
     assert_eq!(page(&api, "").await, ("1/20/0/0".to_owned(), vec![]));
     let mut made = Vec::new();
-    for place in 0..45 {
-        made.push(api.create_parcel(&order(&format!("order-{place:04}"))).await);
-        if place % 3 == 0 {
+    for index in 0..45 {
+        made.push(api.create_parcel(&order(&format!("order-{index:04}"))).await);
+        if index % 3 == 0 {
             advance_a_minute(&server).await;
         }
     }
@@ -182,7 +182,7 @@ async fn a_search_finds_parts_of_numbers_references_and_names() {
         !answer.text().contains("Nuñez") && !answer.text().contains("Núñez"),
         "nothing personal"
     );
-    assert!(answer.json()["meta"].get("isPartial").is_none(), "all of it is there");
+    assert!(answer.json()["meta"].get("isPartial").is_none(), "the result is complete");
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     assert_eq!(numbers(&other, "?search=sb-s").await, [""; 0]);
 }

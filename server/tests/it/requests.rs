@@ -71,7 +71,7 @@ async fn requests_are_chosen_by_operation_and_key() {
 }
 
 #[tokio::test]
-async fn requests_about_an_order_are_found_by_each_of_its_names() {
+async fn requests_about_an_order_are_found_by_each_of_its_ids() {
     let (server, api) = crate::embedded::start_with_key().await;
     let mut named = order("order-0001");
     named["externalOrderId"] = serde_json::json!("A-17");

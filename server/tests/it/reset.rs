@@ -31,8 +31,8 @@ async fn total(api: &Api) -> Value {
 #[tokio::test]
 async fn a_reset_counts_what_it_deleted_and_can_be_repeated() {
     let (server, api, _) = start().await;
-    for place in 0..3 {
-        api.create_parcel(&order(&format!("order-{place:04}"))).await;
+    for index in 0..3 {
+        api.create_parcel(&order(&format!("order-{index:04}"))).await;
     }
     api.create_parcel(&order_with_number("order-0004", "SB-SUCCESS-0001")).await;
     server.clock().advance(Duration::from_secs(600)).await;

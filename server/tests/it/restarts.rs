@@ -142,8 +142,8 @@ impl LoadBalancer {
         Self { url, servers, _serving: serving }
     }
 
-    fn replace(&self, place: usize, server: &RunningServer) {
-        self.servers.lock().unwrap()[place] = address(server);
+    fn replace(&self, index: usize, server: &RunningServer) {
+        self.servers.lock().unwrap()[index] = address(server);
     }
 }
 
@@ -242,15 +242,15 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
     let key = database.key_by(&previous_version).1;
     let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard());
-    for place in [0, 1] {
+    for index in [0, 1] {
         load.wait_for_orders(50).await;
-        servers[place].signal("-TERM");
-        assert_eq!(block_in_place(|| servers[place].wait()), Some(0));
+        servers[index].signal("-TERM");
+        assert_eq!(block_in_place(|| servers[index].wait()), Some(0));
         load.wait_for_orders(50).await;
-        servers[place] = database.serve();
-        balancer.replace(place, &servers[place]);
+        servers[index] = database.serve();
+        balancer.replace(index, &servers[index]);
         load.wait_for_orders(50).await;
-        if place == 0 {
+        if index == 0 {
             // A server of the previous version crashes while a new one runs beside it.
             servers[1].kill();
             load.wait_for_orders(50).await;
@@ -310,8 +310,8 @@ async fn servers_recover_when_a_frozen_postgresql_continues() {
     for server in &servers {
         let api = Api::new(server.sandbox());
         assert_eq!(api.get("/healthz").await.status, 200, "the process is not to be restarted");
-        let why = api.get("/readyz").await.text();
-        assert!(why.contains("PostgreSQL has not answered"), "{why}");
+        let reason = api.get("/readyz").await.text();
+        assert!(reason.contains("PostgreSQL has not answered"), "{reason}");
         let unknown = server.api(&key).create(&order("frozen-01")).await;
         assert!(matches!(unknown.status, 409 | 503), "{}", unknown.text());
     }
@@ -363,8 +363,8 @@ async fn servers_follow_a_failover_and_lose_nothing() {
 /// Sends the same request 64 times at once, distributed over both servers. Returns the responses.
 async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
     let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
-    for place in 0..64 {
-        let (api, barrier) = (apis[place % 2].clone(), Arc::clone(&barrier));
+    for index in 0..64 {
+        let (api, barrier) = (apis[index % 2].clone(), Arc::clone(&barrier));
         let (path, body) = (path.to_owned(), body.clone());
         tasks.spawn(async move {
             barrier.wait().await;

@@ -53,7 +53,7 @@ async fn an_order_is_not_shipped_again_with_the_new_secret() {
 }
 
 #[tokio::test]
-async fn the_old_secret_works_exactly_for_the_overlap() {
+async fn the_old_secret_works_for_exactly_the_overlap() {
     let server = crate::embedded::start().await;
     let old = server.key().issue();
     let new = server.rotate_key(&old, HOUR);

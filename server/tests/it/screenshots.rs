@@ -111,10 +111,10 @@ impl Screenshot {
     pub(crate) fn save(&self, to: &str) {
         let palette = self.palette();
         let mut nearest = HashMap::new();
-        let mut place = |pixel: [u8; 3]| {
+        let mut palette_index = |pixel: [u8; 3]| {
             *nearest.entry(pixel).or_insert_with(|| palette_index(&palette, pixel))
         };
-        let places: Vec<u8> = self.pixels().map(&mut place).collect();
+        let palette_indices: Vec<u8> = self.pixels().map(&mut palette_index).collect();
         let file = BufWriter::new(fs::File::create(to).unwrap());
         let height = u32::try_from(self.rows.len()).unwrap();
         let mut encoder = png::Encoder::new(file, self.width, height);
@@ -124,7 +124,7 @@ impl Screenshot {
         // PNG filters predict gradual changes, which palette indexes do not have.
         encoder.set_filter(png::Filter::NoFilter);
         let mut writer = encoder.write_header().unwrap();
-        writer.write_image_data(&places).unwrap();
+        writer.write_image_data(&palette_indices).unwrap();
         writer.finish().unwrap();
     }
 
@@ -145,8 +145,8 @@ fn palette_index(palette: &[[u8; 3]], pixel: [u8; 3]) -> u8 {
     let distance = |(_, other): &(usize, &[u8; 3])| -> u32 {
         other.iter().zip(pixel).map(|(one, two)| u32::from(one.abs_diff(two)).pow(2)).sum()
     };
-    let (place, _) = palette.iter().enumerate().min_by_key(distance).unwrap();
-    u8::try_from(place).unwrap()
+    let (palette_index, _) = palette.iter().enumerate().min_by_key(distance).unwrap();
+    u8::try_from(palette_index).unwrap()
 }
 
 /// The screenshots must be small, because every reader of the documents loads them.

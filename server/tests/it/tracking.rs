@@ -22,8 +22,8 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
         let time = chrono::DateTime::parse_from_rfc3339(time).unwrap();
         (time.timestamp() - 1_767_600_000) / 60
     };
-    for (place, event) in events.iter().enumerate() {
-        assert_eq!(event["sequence"], place + 1, "{body}");
+    for (index, event) in events.iter().enumerate() {
+        assert_eq!(event["sequence"], index + 1, "{body}");
     }
     assert_eq!(body["status"], events.last().unwrap()["status"], "{body}");
     events

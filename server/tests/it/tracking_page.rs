@@ -35,7 +35,7 @@ fn assert_private(answer: &Answer) {
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
     let policy = answer.header("content-security-policy");
     let parts: Vec<_> = policy.split("; ").collect();
-    // A page with a form may send it to this site; pages without one may send none.
+    // A page with a form may submit it to this site only; pages without a form may not submit any.
     let has_form = answer.text().contains("<form");
     let form = if has_form { "form-action 'self'" } else { "form-action 'none'" };
     for part in ["default-src 'none'", "base-uri 'none'", form, "frame-ancestors 'none'"] {
@@ -181,7 +181,10 @@ async fn a_promised_day_that_has_passed_is_a_delay() {
     assert_eq!(arrival_text(&visitor, "es").await, late);
     let record = visitor.get(&format!("/track/{STUCK_NUMBER}")).await.json();
     assert_eq!(record["arrival"], json!({ "kind": "DELAYED", "date": "2026-01-13" }));
-    assert_eq!(record["estimatedDelivery"], "2026-01-13T23:59:59-05:00", "as specified, for ever");
+    assert_eq!(
+        record["estimatedDelivery"], "2026-01-13T23:59:59-05:00",
+        "the specified value never changes"
+    );
 }
 
 #[tokio::test]
@@ -323,7 +326,7 @@ async fn a_number_that_is_not_found_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn a_link_preview_reveals_nothing_beyond_the_link() {
+async fn a_link_preview_shows_the_number_but_no_status() {
     let (_server, visitor) = start_with_parcel().await;
     let request = visitor.request("GET", "/track/SB-SUCCESS-0001").header("accept", "*/*");
     let preview = send(request.header("user-agent", "WhatsApp/2.23.20.0")).await;
@@ -332,7 +335,7 @@ async fn a_link_preview_reveals_nothing_beyond_the_link() {
     let shown: Vec<_> = html.lines().filter(|line| line.contains("property=\"og:")).collect();
     assert_eq!(shown.len(), 5, "{shown:?}");
     assert!(shown.iter().any(|line| line.contains("Track parcel SB-SUCCESS-0001")), "{shown:?}");
-    // A messenger keeps a preview for ever, so a status in it would soon be wrong.
+    // A messenger keeps a preview indefinitely, so a status in it would soon be wrong.
     assert!(!shown.iter().any(|line| line.contains("transit") || line.contains("2026")));
 }
 
@@ -422,8 +425,8 @@ fn marked_order() -> (Value, Vec<String>) {
         "/receiver/address/line1",
         "/customsInfo/description",
     ];
-    for (place, field) in fields.into_iter().enumerate() {
-        let mark = format!("Canary{place}x");
+    for (index, field) in fields.into_iter().enumerate() {
+        let mark = format!("Canary{index}x");
         marked_order = with(marked_order, field, json!(mark));
         marks.push(mark);
     }

@@ -29,7 +29,7 @@ fn count_traces(setup: &TestSetup) -> usize {
     bytes.windows(DELETED_NAME.len()).filter(|window| *window == DELETED_NAME.as_bytes()).count()
 }
 
-/// Creates a database whose orders were deleted in the way of earlier versions.
+/// Creates a database whose orders were deleted as earlier versions deleted them.
 async fn file_with_deleted_data() -> (TestSetup, String) {
     let setup = TestSetup::on_file("only a file is vacuumed by a command");
     let key = setup.new_key("sandbox").1;
@@ -52,7 +52,7 @@ async fn file_with_deleted_data() -> (TestSetup, String) {
 #[tokio::test]
 async fn vacuum_removes_every_trace_of_deleted_data() {
     let (setup, key) = file_with_deleted_data().await;
-    assert!(count_traces(&setup) > 0, "what it is for");
+    assert!(count_traces(&setup) > 0, "the deleted name is still in the files");
     let (is_done, output, error) = vacuum(&setup, &["--json"]);
     assert!(is_done, "{error}");
     assert_eq!(count_traces(&setup), 0);

@@ -245,8 +245,8 @@ fn an_impossible_reply_fails_the_test() {
         || Reply::status(200).header("retry after", "1"),
         || Reply::status(200).header("retry-after", "1\r\nx: y"),
     ];
-    for (place, reply) in replies.into_iter().enumerate() {
-        assert!(std::panic::catch_unwind(reply).is_err(), "no. {place}");
+    for (index, reply) in replies.into_iter().enumerate() {
+        assert!(std::panic::catch_unwind(reply).is_err(), "no. {index}");
     }
     let fine: [fn() -> Reply; 3] = [|| 204.into(), || Reply::status(999), Reply::hang];
     for reply in fine {

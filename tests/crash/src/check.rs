@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     disk::{Expectations, Run},
     facts::{
-        Guarantee::{Doubled, Lost, Unreadable},
+        Guarantee::{Duplicated, Lost, Unreadable},
         Reader, Violation,
     },
     recording::{DATABASE, order},
@@ -91,7 +91,7 @@ fn check_next_order(
     let keys = expected.parcels + expected.requests.keys().filter(creates).count() as i64 + 1;
     let found = reader.parcels()?;
     if found != keys {
-        let guarantee = if found < keys { Lost } else { Doubled };
+        let guarantee = if found < keys { Lost } else { Duplicated };
         return Err(Violation(guarantee, format!("{found} parcels of {keys} keys")));
     }
     reader.check_consistency()

@@ -18,7 +18,7 @@ use crate::{
 
 /// A file, by its position in the order of creation.
 pub type FileId = u32;
-/// The folder: the file whose content is the names.
+/// The id of the folder, which counts as a file whose content is the names.
 pub const FOLDER: FileId = FileId::MAX;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;

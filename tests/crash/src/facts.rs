@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use rusqlite::{Connection, OpenFlags, Result, types::FromSql};
 
-use Guarantee::{Doubled, Half, Unreadable};
+use Guarantee::{Duplicated, Partial, Unreadable};
 
 /// A broken guarantee, with the finding.
 #[derive(Debug)]
@@ -16,11 +16,11 @@ pub enum Guarantee {
     /// Acknowledged orders exist, and repeating a request returns the same answer.
     Lost,
     /// A key has one order, and a tracking number one parcel.
-    Doubled,
+    Duplicated,
     /// The file is sound; the service starts on it and answers.
     Unreadable,
     /// A write exists as a whole, with its history and its events, or not at all.
-    Half,
+    Partial,
 }
 
 impl From<rusqlite::Error> for Violation {
@@ -48,72 +48,72 @@ const FACTS: [&str; 8] = [
 /// The contradictions, with the guarantee that each breaks; each query counts the rows that have one.
 const CONTRADICTIONS: [(Guarantee, &str, &str); 13] = [
     (
-        Doubled,
+        Duplicated,
         "two parcels have one number",
         "SELECT count(*) - count(DISTINCT environment || upper(number)) FROM present_parcels",
     ),
     (
-        Half,
+        Partial,
         "a parcel has no record of its key",
         "SELECT count(*) FROM (SELECT number FROM present_parcels EXCEPT \
          SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') FROM present_idempotency)",
     ),
     (
-        Half,
+        Partial,
         "a record of a key has no parcel",
         "SELECT count(*) FROM (SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') AS n \
          FROM present_idempotency WHERE n IS NOT NULL EXCEPT SELECT number FROM present_parcels)",
     ),
     (
-        Doubled,
+        Duplicated,
         "two records have one key",
         "SELECT count(*) - count(DISTINCT key) FROM present_idempotency",
     ),
     (
-        Half,
+        Partial,
         "a history has a gap",
         "SELECT count(*) FROM present_parcels p WHERE last_sequence <> \
          2 + (SELECT count(*) FROM events WHERE parcel = p.id AND sequence BETWEEN 3 AND p.last_sequence)",
     ),
     (
-        Half,
+        Partial,
         "a state is not the last of its history",
         "SELECT count(*) FROM present_parcels p WHERE state <> coalesce( \
          (SELECT state FROM events WHERE parcel = p.id ORDER BY sequence DESC LIMIT 1), 2)",
     ),
     (
-        Half,
+        Partial,
         "an event of a history is of no parcel",
         "SELECT count(*) FROM events WHERE parcel NOT IN (SELECT id FROM parcels)",
     ),
     // A parcel's second event is implied by its row; each later one is a change of its state.
     (
-        Half,
+        Partial,
         "the outbox lacks an event of a history",
         "SELECT count(*) FROM (SELECT id, 2 FROM present_parcels UNION ALL \
          SELECT parcel, sequence FROM events JOIN present_parcels p ON p.id = parcel EXCEPT \
          SELECT parcel, sequence FROM present_outbox WHERE kind = 0)",
     ),
     (
-        Half,
+        Partial,
         "the outbox has an event that no history has",
         "SELECT count(*) FROM (SELECT parcel, sequence FROM present_outbox WHERE kind = 0 EXCEPT \
          SELECT id, 2 FROM present_parcels EXCEPT SELECT parcel, sequence FROM events)",
     ),
     (
-        Doubled,
+        Duplicated,
         "the outbox has an event twice",
         "SELECT count(*) - count(DISTINCT kind || ' ' || coalesce(parcel, '') || ' ' || \
          coalesce(manifest, '') || ' ' || coalesce(sequence, '')) FROM present_outbox",
     ),
     (
-        Half,
+        Partial,
         "new parcels and manifests are not those of the outbox",
         "SELECT abs((SELECT count(*) FROM present_outbox WHERE kind = 1) - (SELECT count(*) FROM present_parcels)) \
          + abs((SELECT count(*) FROM present_outbox WHERE kind = 3) - (SELECT count(*) FROM present_manifests))",
     ),
     (
-        Half,
+        Partial,
         "parcels are counted wrongly",
         "SELECT count(*) FROM (SELECT tenant, state, country, count(*) AS n FROM present_parcels GROUP BY 1, 2, 3 \
          EXCEPT SELECT tenant, state, country, total FROM present_parcel_totals) \
@@ -121,7 +121,7 @@ const CONTRADICTIONS: [(Guarantee, &str, &str); 13] = [
          WHERE total <> 0 EXCEPT SELECT tenant, state, country, count(*) FROM present_parcels GROUP BY 1, 2, 3)",
     ),
     (
-        Half,
+        Partial,
         "the outbox is counted wrongly",
         "SELECT (SELECT count(*) FROM present_outbox WHERE state IN (0, 1, 4)) \
          - (SELECT coalesce(sum(events), 0) FROM present_outbox_counts)",

@@ -11,7 +11,7 @@ use crate::{
     check::check,
     disk::{Disk, Event, FOLDER, FileId, Run},
     facts::{
-        Guarantee::{self, Doubled, Half, Lost, Unreadable},
+        Guarantee::{self, Duplicated, Lost, Partial, Unreadable},
         Violation,
     },
     recording::{DATABASE, write_image},
@@ -67,10 +67,10 @@ const TAMPERINGS: [(&str, Guarantee); 6] = [
         // The index would refuse it.
         "DROP INDEX parcels_number; CREATE TEMP TABLE t AS SELECT * FROM parcels WHERE id = 2; \
          UPDATE t SET id = 77; INSERT INTO parcels SELECT * FROM t",
-        Doubled,
+        Duplicated,
     ),
-    ("DELETE FROM idempotency WHERE id = 2", Half),
-    ("DELETE FROM outbox WHERE parcel = 2", Half),
+    ("DELETE FROM idempotency WHERE id = 2", Partial),
+    ("DELETE FROM outbox WHERE parcel = 2", Partial),
     ("DELETE FROM meta WHERE name = 'secret'", Unreadable),
 ];
 

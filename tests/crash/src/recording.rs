@@ -101,8 +101,8 @@ impl Recording {
         syscalls::log(Event::Mark(self.expected.clone()));
     }
 
-    /// Records the facts. Reading them takes a moment, in which an answer that was given before its commit would become
-    /// true. So the answer gets a separate mark first.
+    /// Records the facts. Reading them takes a moment, in which a write that was acknowledged before its commit would be
+    /// committed. So the answer gets a separate mark first.
     fn record_facts(&mut self) {
         self.mark();
         if !self.may_fail {

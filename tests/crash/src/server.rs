@@ -27,7 +27,7 @@ use tower::ServiceExt as _;
 /// The time at which each service starts. Ids derive from it, and with them the order of index entries.
 const START: Millis = Millis(1_795_000_000_000);
 
-/// A service, with a runtime of one thread beside the store's own.
+/// A service with a single-threaded runtime; the store has its own threads.
 pub struct Server {
     runtime: Runtime,
     service: Arc<Service>,

@@ -6,7 +6,7 @@ use crate::disk::{ALL, Disk, Event, NOTHING, SECTOR, SectorMask};
 
 /// Maximum number of pending events for which all subsets are examined.
 const MAX_EXHAUSTIVE_EVENTS: usize = 8;
-/// Number of random subsets of more events.
+/// Number of random subsets that are examined if there are more events.
 const SAMPLES: usize = 24;
 
 /// Returns subsets of the pending events at a moment; some may occur twice. The first two are the empty and the full

@@ -32,7 +32,7 @@ fn preferred_language(entries: &[(&str, u32)]) -> Language {
     let rank = |code: &str| {
         let is_it = |tag: &str| tag.split('-').next().unwrap().eq_ignore_ascii_case(code);
         let named = entries.iter().enumerate().filter(|(_, (tag, _))| is_it(tag));
-        let best = named.map(|(place, (_, weight))| (*weight, usize::MAX - place)).max();
+        let best = named.map(|(index, (_, weight))| (*weight, usize::MAX - index)).max();
         // A language that matches only `*` comes after those that are named.
         best.unwrap_or((any.unwrap_or(0), 0))
     };
@@ -51,8 +51,8 @@ fn parse_entry(text: &str) -> Option<(&str, u32)> {
             (tag.trim_end_matches(blank), thousandths(digits)?)
         }
     };
-    let is_part = |(place, part): (usize, &str)| {
-        let is_one = |byte: u8| byte.is_ascii_alphabetic() || place > 0 && byte.is_ascii_digit();
+    let is_part = |(index, part): (usize, &str)| {
+        let is_one = |byte: u8| byte.is_ascii_alphabetic() || index > 0 && byte.is_ascii_digit();
         (1..=8).contains(&part.len()) && part.bytes().all(is_one)
     };
     let is_tag = tag == "*" || tag.split('-').enumerate().all(is_part);
@@ -60,12 +60,12 @@ fn parse_entry(text: &str) -> Option<(&str, u32)> {
 }
 
 fn thousandths(text: &str) -> Option<u32> {
-    let (whole, places) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = places.len() <= 3 && places.bytes().all(|byte| byte.is_ascii_digit());
-    let places = format!("{places:0<3}").parse::<u32>().ok().filter(|_| is_number)?;
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = decimals.len() <= 3 && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let decimals = format!("{decimals:0<3}").parse::<u32>().ok().filter(|_| is_number)?;
     match whole {
-        "0" => Some(places),
-        "1" if places == 0 => Some(1000),
+        "0" => Some(decimals),
+        "1" if decimals == 0 => Some(1000),
         _ => None,
     }
 }

@@ -114,8 +114,8 @@ fn respell(value: &Value, out: &mut String) {
         }
         Value::Array(items) => {
             out.push('[');
-            for (place, item) in items.iter().enumerate() {
-                out.push_str(if place > 0 { " , " } else { " " });
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { " , " } else { " " });
                 respell(item, out);
             }
             out.push(']');
@@ -144,13 +144,13 @@ fn change_leaf(value: &mut Value, choice: u64) {
     let deeper = choice.rotate_right(7);
     *value = match value.take() {
         Value::Object(mut members) if !members.is_empty() => {
-            let place = pick(members.len());
-            change_leaf(members.values_mut().nth(place).unwrap(), deeper);
+            let index = pick(members.len());
+            change_leaf(members.values_mut().nth(index).unwrap(), deeper);
             Value::Object(members)
         }
         Value::Array(mut items) if !items.is_empty() => {
-            let place = pick(items.len());
-            change_leaf(&mut items[place], deeper);
+            let index = pick(items.len());
+            change_leaf(&mut items[index], deeper);
             Value::Array(items)
         }
         Value::Array(_) => json!([null]),

@@ -30,7 +30,7 @@ impl<'a> FuzzRun<'a> {
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
         let folder = folder(target.name);
         let files =
-            fs::read_dir(&folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+            fs::read_dir(&folder).unwrap_or_else(|err| panic!("{}: {err}", folder.display()));
         let mut inputs: Vec<_> = files
             .map(|file| file.unwrap())
             .map(|file| {

@@ -94,16 +94,16 @@ fn submit(dashboard: &Dashboard, input: &[u8]) {
         Some(end) => (&input[..end], &input[end + 1..]),
         None => (&b"0"[..], input),
     };
-    let place = first.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
-    let path = PATHS[place % PATHS.len()];
+    let index = first.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
+    let path = PATHS[index % PATHS.len()];
     let before = PAGES.map(|page| dashboard.get(page).text());
     let foreign = dashboard.post(path, fields);
     assert_eq!(foreign.status, 403, "without its token: {foreign:?}");
     assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "it changes a page");
     let answer =
         dashboard.post(path, &[format!("form={}&", dashboard.form).as_bytes(), fields].concat());
-    if let Some(place) = answer.headers.get("location") {
-        assert!(place.to_str().unwrap().starts_with("/dashboard"), "{answer:?}");
+    if let Some(location) = answer.headers.get("location") {
+        assert!(location.to_str().unwrap().starts_with("/dashboard"), "{answer:?}");
     } else {
         assert_is_page(&answer.text());
     }
@@ -188,8 +188,8 @@ fn assert_is_page(page: &str) {
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
         assert!(is_word(name) && !["script", "iframe", "object", "img"].contains(&name), "<{tag}>");
         // Attribute values are between quotes; the rest are names.
-        for (place, part) in tag.split('"').enumerate() {
-            let is_name = place % 2 == 0;
+        for (index, part) in tag.split('"').enumerate() {
+            let is_name = index % 2 == 0;
             let names =
                 part.split([' ', '\n', '=', '/']).filter(|name| is_name && !name.is_empty());
             for name in names {

@@ -107,11 +107,11 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let given = text("retry-after")?;
-    let (whole, places) = given.split_once('.').unwrap_or((given, ""));
+    let (whole, decimals) = given.split_once('.').unwrap_or((given, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !whole.is_empty() && is_digits(whole) && is_digits(places) {
+    if !whole.is_empty() && is_digits(whole) && is_digits(decimals) {
         let seconds =
-            whole.parse().unwrap_or(f64::MAX) + format!("0.{places}0").parse::<f64>().unwrap();
+            whole.parse().unwrap_or(f64::MAX) + format!("0.{decimals}0").parse::<f64>().unwrap();
         return Some(Duration::from_secs_f64(seconds.min(YEAR.as_secs_f64())));
     }
     let date = |text: &str| {

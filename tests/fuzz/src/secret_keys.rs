@@ -24,7 +24,7 @@ pub(crate) const TARGET: Target = Target {
 };
 
 fn check(input: &[u8]) {
-    let random = std::array::from_fn(|place| input.get(place).copied().unwrap_or(7));
+    let random = std::array::from_fn(|index| input.get(index).copied().unwrap_or(7));
     let choice = hash(input);
     for environment in [Environment::Production, Environment::Sandbox] {
         let (key, carrier) = (
@@ -54,9 +54,9 @@ fn check(input: &[u8]) {
 /// Returns the text with one letter or digit replaced by another.
 fn typo(text: &str, choice: u64) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    let place = usize::try_from(choice).unwrap_or_default() % bytes.len();
-    let other = STANDARD.encode(choice.to_be_bytes()).bytes().find(|byte| *byte != bytes[place]);
-    bytes[place] = other.unwrap_or(b'0');
+    let index = usize::try_from(choice).unwrap_or_default() % bytes.len();
+    let other = STANDARD.encode(choice.to_be_bytes()).bytes().find(|byte| *byte != bytes[index]);
+    bytes[index] = other.unwrap_or(b'0');
     String::from_utf8(bytes).unwrap()
 }
 

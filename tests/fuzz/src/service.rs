@@ -89,7 +89,7 @@ pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -
 
 impl Answer {
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+        serde_json::from_slice(&self.body).unwrap_or_else(|err| panic!("{err}: {self:?}"))
     }
 
     pub(crate) fn text(&self) -> String {

@@ -104,8 +104,8 @@ fn assert_changes_are_seen(input: &Input<'_>, signature: &str) {
     let choice = hash(input.body) ^ hash(input.id);
     let changed = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
-        let place = usize::try_from(choice >> 3).unwrap_or_default() % bytes.len().max(1);
-        match bytes.get_mut(place) {
+        let index = usize::try_from(choice >> 3).unwrap_or_default() % bytes.len().max(1);
+        match bytes.get_mut(index) {
             Some(byte) => *byte ^= 1 << (choice % 7),
             None => bytes.push(b'x'),
         }

@@ -297,7 +297,7 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_another_service_is_reported_once() {
+async fn the_address_of_another_service_is_reported_once() {
     let shop = Shop::with_rows(25).await;
     let other =
         fake_servers::start_with_response("404 Not Found", "<html>nothing here</html>").await;

@@ -137,7 +137,7 @@ impl ClientBuilder {
         Self { settings: Settings { retry, ..self.settings }, ..self }
     }
 
-    /// Sets how the client keeps to the key's rate limit. The default is [`RateLimit::adaptive`].
+    /// Sets how the client stays within the key's rate limit. The default is [`RateLimit::adaptive`].
     pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
         Self { settings: Settings { rate_limit, ..self.settings }, ..self }
     }

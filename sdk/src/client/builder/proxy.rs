@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn plain_http_and_loopback_use_no_proxy_of_the_environment() {
+    async fn plain_http_and_loopback_ignore_the_environment_proxy() {
         const ALL: [&str; 6] =
             ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
         let given = ProxyRule::through("http://127.0.0.1:1").unwrap();

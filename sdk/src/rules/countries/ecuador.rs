@@ -137,9 +137,9 @@ fn cedula_warning(digits: &[u32], prefix: u8, third: u32) -> Option<WarningText>
     check_digit_warning(digits)
 }
 
-/// Checks a cédula: every second digit is doubled, minus 9 above 9; the sum of all ten digits is a multiple of 10.
+/// Checks a cédula: every second digit is doubled, less 9 if the result is above 9; all ten must add up to a multiple of 10.
 fn check_digit_warning(digits: &[u32]) -> Option<WarningText> {
-    let weigh = |(place, digit): (usize, &u32)| match (place % 2, digit * 2) {
+    let weigh = |(index, digit): (usize, &u32)| match (index % 2, digit * 2) {
         (0, doubled) if doubled > 9 => doubled - 9,
         (0, doubled) => doubled,
         _ => *digit,

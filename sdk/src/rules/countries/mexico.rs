@@ -129,9 +129,9 @@ fn check_character(rfc: &[char]) -> Option<char> {
     let padded = std::iter::repeat_n(&' ', padding).chain(body);
     let sum: usize = padded
         .enumerate()
-        .filter_map(|(place, c)| {
+        .filter_map(|(index, c)| {
             let value = CHECK_ALPHABET.chars().position(|known| known == *c)?;
-            Some(value * 13_usize.saturating_sub(place))
+            Some(value * 13_usize.saturating_sub(index))
         })
         .sum();
     CHECK_ALPHABET.chars().nth((11 - sum % 11) % 11)

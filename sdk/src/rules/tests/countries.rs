@@ -76,7 +76,7 @@ fn an_ecuadorian_cedula_has_a_valid_form_and_a_likely_check_digit() {
 }
 
 #[test]
-fn the_warnings_of_a_cedula_say_why() {
+fn cedula_warnings_state_their_reason() {
     let message = |id: &str| {
         let body = order_with("EC", ID, &json!(id));
         check_order(&body, &super::OFFLINE).unwrap().warnings.remove(0).message

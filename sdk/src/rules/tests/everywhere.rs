@@ -164,8 +164,8 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         for value in values.as_array().unwrap() {
             let mut body = order("PE");
             set(&mut body, &at, value.clone());
-            let says = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
-            assert_eq!(verdict(&body).0, [says], "{value}");
+            let expected = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
+            assert_eq!(verdict(&body).0, [expected], "{value}");
         }
     }
 }
@@ -187,8 +187,8 @@ fn control_characters_are_refused_except_line_breaks() {
     ] {
         let mut body = order("PE");
         set(&mut body, at, json!("+1305\n5550100"));
-        let says = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
-        assert_eq!(verdict(&body).0, [says]);
+        let expected = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
+        assert_eq!(verdict(&body).0, [expected]);
     }
     let mut body = order("PE");
     set(&mut body, "sender.address.line1", json!("\u{202B}1 Main\u{200F} St\u{200B}\n"));
@@ -228,8 +228,8 @@ fn invisible_characters_are_accepted_only_in_scripts_that_need_them() {
         set(&mut body, "receiver.fullName", json!(name));
         let (faults, warnings) = verdict(&body);
         assert_eq!(faults, Vec::<String>::new(), "{name:?}");
-        let says = "receiver.fullName TEXT_HIDDEN_CHARACTER".to_owned();
-        assert!(warnings.contains(&says), "{name:?} {warnings:?}");
+        let expected = "receiver.fullName TEXT_HIDDEN_CHARACTER".to_owned();
+        assert!(warnings.contains(&expected), "{name:?} {warnings:?}");
     }
     let mut body = order("PE");
     set(&mut body, "receiver.fullName", json!("علی\u{202E}رضا"));
@@ -323,7 +323,7 @@ fn goods_heavier_than_their_parcel_are_a_warning() {
 }
 
 #[test]
-fn the_value_that_was_meant_is_suggested() {
+fn the_intended_value_is_suggested() {
     let rows = [
         ("PE", "receiver.idType", "CEDULA|Cédula| Ruc |pasaporte", "cedula|cedula|ruc|"),
         (

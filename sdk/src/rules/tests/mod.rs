@@ -1,4 +1,4 @@
-//! The promises of the validator, in tables: the values that every rule accepts, and those that it refuses or warns
+//! The guarantees of the validator, in tables: the values that every rule accepts, and those that it refuses or warns
 //! about.
 #![allow(clippy::too_many_lines, reason = "a table of cases is as long as it is")]
 
@@ -53,14 +53,14 @@ fn set(body: &mut Value, path: &str, value: Value) {
     let mut here = body;
     for step in path.split('.') {
         here = match step.parse::<usize>() {
-            Ok(place) => &mut here[place],
+            Ok(index) => &mut here[index],
             Err(_) => &mut here[step],
         };
     }
     *here = value;
 }
 
-/// Returns the order with a value at a path, or with several at paths parted by `|`.
+/// Returns the order with a value at a path, or with several at paths separated by `|`.
 fn order_with(to: &str, at: &str, value: &Value) -> Value {
     let mut body = order(to);
     let paths: Vec<_> = at.split('|').collect();
@@ -88,7 +88,7 @@ pub(super) fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
         .collect()
 }
 
-/// Faults and warnings as `path CODE`; both languages must have something to say.
+/// Faults and warnings as `path CODE`; both languages must have a message.
 fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
     let (faults, warnings) = match check_order(body, context) {
         Ok(Accepted { warnings, .. }) => (Vec::new(), warnings),
@@ -113,7 +113,7 @@ fn verdict(body: &Value) -> (Vec<String>, Vec<String>) {
     verdict_with(body, &OFFLINE)
 }
 
-/// Returns the first fault of an order with a value at a path, or with several at paths parted by `|`.
+/// Returns the first fault of an order with a value at a path, or with several at paths separated by `|`.
 fn fault(to: &str, at: &str, value: &Value) -> FieldFault {
     check_order(&order_with(to, at, value), &OFFLINE).unwrap_err().faults.remove(0)
 }
@@ -149,44 +149,44 @@ struct Rule {
     at: String,
     good: Vec<Value>,
     bad: Vec<Value>,
-    says: String,
+    expected: String,
 }
 
 /// Returns a rule of every country. The finding is a code, after the field where that is not the first.
-fn rule(at: &str, says: &str, good: Value, bad: Value) -> Rule {
+fn rule(at: &str, expected: &str, good: Value, bad: Value) -> Rule {
     let array = |value| serde_json::from_value(value).unwrap();
     Rule {
         to: "PE".to_owned(),
         at: at.to_owned(),
         good: array(good),
         bad: array(bad),
-        says: finding(at, says),
+        expected: finding(at, expected),
     }
 }
 
-fn finding(at: &str, says: &str) -> String {
+fn finding(at: &str, expected: &str) -> String {
     let first = at.split('|').next().unwrap();
-    let (field, code) = says.split_once(' ').unwrap_or((first, says));
+    let (field, code) = expected.split_once(' ').unwrap_or((first, expected));
     format!("{} {code}", field.replace(".0", "[0]").replace(".1", "[1]"))
 }
 
-/// Reads rules: country, fields parted by `|`, the field of the finding if it is not the first, its code, a JSON array
+/// Reads rules: country, fields separated by `|`, the field of the finding if it is not the first, its code, a JSON array
 /// of accepted values, and one of other values.
 fn rules(mut table: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
     while let Some((head, _)) = table.split_once('[') {
         let mut values = serde_json::Deserializer::from_str(&table[head.len()..]).into_iter();
-        let mut next = || values.next().unwrap().unwrap_or_else(|why| panic!("{head}: {why}"));
+        let mut next = || values.next().unwrap().unwrap_or_else(|err| panic!("{head}: {err}"));
         let (good, bad) = (next(), next());
         table = &table[head.len() + values.byte_offset()..];
         let mut words = head.trim().splitn(3, ' ');
-        let [to, at, says] = [(); 3].map(|()| words.next().unwrap());
+        let [to, at, expected] = [(); 3].map(|()| words.next().unwrap());
         rules.push(Rule {
             to: to.to_owned(),
             at: at.to_owned(),
             good,
             bad,
-            says: finding(at, says.trim()),
+            expected: finding(at, expected.trim()),
         });
     }
     rules
@@ -194,19 +194,19 @@ fn rules(mut table: &str) -> Vec<Rule> {
 
 /// Checks that each refused value is one fault, and that each accepted one causes neither a fault nor a warning.
 fn assert_refused(rules: impl IntoIterator<Item = Rule>) {
-    assert_rules(rules, |(faults, _), says| faults == [says]);
+    assert_rules(rules, |(faults, _), expected| faults == [expected]);
 }
 
 /// Checks that each odd value is one warning of an accepted order, and that each normal one causes none.
 fn assert_warned(rules: impl IntoIterator<Item = Rule>) {
-    assert_rules(rules, |(faults, warnings), says| faults.is_empty() && warnings == [says]);
+    assert_rules(rules, |(faults, warnings), expected| faults.is_empty() && warnings == [expected]);
 }
 
 fn assert_rules(
     rules: impl IntoIterator<Item = Rule>,
-    says_so: impl Fn((Vec<String>, Vec<String>), &str) -> bool,
+    matches_finding: impl Fn((Vec<String>, Vec<String>), &str) -> bool,
 ) {
-    for Rule { to, at, good, bad, says } in rules {
+    for Rule { to, at, good, bad, expected } in rules {
         assert!(!good.is_empty() && !bad.is_empty(), "{at}: a rule needs both sides");
         for value in good {
             let found = verdict(&order_with(&to, &at, &value));
@@ -214,7 +214,10 @@ fn assert_rules(
         }
         for value in bad {
             let found = verdict(&order_with(&to, &at, &value));
-            assert!(says_so(found.clone(), &says), "{to} {at} = {value}: {says}, not {found:?}");
+            assert!(
+                matches_finding(found.clone(), &expected),
+                "{to} {at} = {value}: {expected}, not {found:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The promises of the validator as a whole: order, completeness, its output, and that no JSON makes it panic.
+//! The guarantees of the validator as a whole: order, completeness, its output, and that no JSON makes it panic.
 
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -221,7 +221,7 @@ fn fields_beyond_the_specification_are_read_and_kept() {
 }
 
 #[test]
-fn the_key_of_the_header_replaces_a_missing_key() {
+fn the_key_in_the_header_replaces_a_missing_key() {
     let mut body = order("PE");
     set(&mut body, "idempotencyKey", json!(null));
     let context = OrderContext { header_key: Some("from-header-1"), ..OFFLINE };

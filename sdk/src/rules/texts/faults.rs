@@ -163,8 +163,8 @@ fn grouped(number: Decimal) -> (String, String) {
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
     let apart = |separator: &str| {
         let mut text = String::new();
-        for (place, digit) in whole.chars().enumerate() {
-            let is_apart = place > 0 && (whole.len() - place).is_multiple_of(3);
+        for (index, digit) in whole.chars().enumerate() {
+            let is_apart = index > 0 && (whole.len() - index).is_multiple_of(3);
             text.push_str(if is_apart { separator } else { "" });
             text.push(digit);
         }

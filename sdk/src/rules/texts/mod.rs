@@ -1,5 +1,5 @@
 //! The messages of faults and warnings: a constant for each, or a function if it has a value in it, in English and
-//! Spanish, each saying what to do.
+//! Spanish. Each message says what to do.
 //!
 //! The messages never repeat a value of the request, since callers log them and values are personal data.
 //! Postal codes and the names of unknown fields are the exceptions: the message is useless without them.

@@ -174,7 +174,7 @@ mod tests {
     use crate::model::Warning;
 
     #[test]
-    fn the_name_of_a_country_needs_no_article() {
+    fn country_names_need_no_article() {
         let Warning { message, message_es, .. } = state_unknown(CountryCode::US).at("state");
         assert_eq!(
             [message, message_es],

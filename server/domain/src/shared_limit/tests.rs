@@ -6,10 +6,10 @@ use super::*;
 use crate::limit::RateLimitWindows;
 
 const KEY: SharedKey = SharedKey::Api(7);
-const BEGIN: i64 = 1_767_600_000_000;
+const START: i64 = 1_767_600_000_000;
 const MINUTE: i64 = 60_000;
 
-/// A batch in flight: the times when the database reads it and when the response is back.
+/// A batch in flight, with the times at which the database reads it and its response arrives.
 struct BatchInFlight {
     server: usize,
     read_at: i64,
@@ -24,7 +24,7 @@ struct Server {
     error: i64,
 }
 
-struct World {
+struct Simulation {
     limit: u32,
     servers: Vec<Server>,
     in_flight: Vec<BatchInFlight>,
@@ -38,7 +38,7 @@ struct World {
     batches: u32,
 }
 
-impl World {
+impl Simulation {
     fn new(servers: usize, limit: u32) -> Self {
         let mut random = fastrand::Rng::with_seed(16);
         let server = |_| Server {
@@ -62,13 +62,13 @@ impl World {
 
     /// Runs a minute of requests. `load` returns the servers that are called in a millisecond.
     fn run(&mut self, load: impl Fn(i64, &mut fastrand::Rng) -> Vec<usize>) {
-        for now in BEGIN..BEGIN + MINUTE + 100 {
-            if (now - BEGIN) % 1_000 == 0 {
+        for now in START..START + MINUTE + 100 {
+            if (now - START) % 1_000 == 0 {
                 self.count_servers(now);
             }
             self.deliver_batches(now);
-            if now < BEGIN + MINUTE {
-                for server in load(now - BEGIN, &mut self.random) {
+            if now < START + MINUTE {
+                for server in load(now - START, &mut self.random) {
                     self.request(server, now);
                 }
             }
@@ -212,9 +212,9 @@ fn a_caller_at_nine_tenths_of_its_limit_is_never_refused() {
     for (name, load) in LOADS {
         for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
             let rate = i64::from(limit) * 9 / 10;
-            let mut world = World::new(servers, limit);
-            world.run(|at, random| load(at, servers, rate, random));
-            assert_eq!(world.refused, 0, "{name}: {rate} of {limit} on {servers}");
+            let mut simulation = Simulation::new(servers, limit);
+            simulation.run(|at, random| load(at, servers, rate, random));
+            assert_eq!(simulation.refused, 0, "{name}: {rate} of {limit} on {servers}");
         }
     }
 }
@@ -223,12 +223,16 @@ fn a_caller_at_nine_tenths_of_its_limit_is_never_refused() {
 fn the_requests_that_servers_admit_together_are_bounded() {
     for (name, load) in LOADS {
         for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
-            let mut world = World::new(servers, limit);
-            world.run(|at, random| load(at, servers, 3 * i64::from(limit), random));
+            let mut simulation = Simulation::new(servers, limit);
+            simulation.run(|at, random| load(at, servers, 3 * i64::from(limit), random));
             let others = u32::try_from(servers - 1).unwrap();
             let over = if others == 0 { 0 } else { (limit / 10).max(others) };
-            assert!(world.peak() <= limit + over, "{name}: {} on {servers}", world.peak());
-            let all: u32 = world.admitted.values().sum();
+            assert!(
+                simulation.peak() <= limit + over,
+                "{name}: {} on {servers}",
+                simulation.peak()
+            );
+            let all: u32 = simulation.admitted.values().sum();
             assert!(all <= 60 * (limit + over), "{name}: {all} of {limit} on {servers}");
             assert!(all >= 60 * limit * 9 / 10, "{name}: {all} of {limit} on {servers}");
         }
@@ -238,14 +242,14 @@ fn the_requests_that_servers_admit_together_are_bounded() {
 #[test]
 fn seldom_used_keys_claim_nothing_and_even_streams_never_wait() {
     let alternating = LOADS[1].1;
-    let mut little = World::new(2, 50);
+    let mut little = Simulation::new(2, 50);
     little.run(|at, random| alternating(at, 2, 4, random));
     assert_eq!((little.batches, little.waited), (0, 0));
-    let mut even = World::new(2, 50);
+    let mut even = Simulation::new(2, 50);
     even.run(|at, random| alternating(at, 2, 20, random));
     assert_eq!((even.waited, even.refused), (0, 0));
     assert!(even.batches <= 60 * 20 / 2, "{} batches for 1,200 requests", even.batches);
-    let mut flood = World::new(2, 50);
+    let mut flood = Simulation::new(2, 50);
     flood.run(|at, random| alternating(at, 2, 1_000, random));
     assert!(flood.batches <= 60 * 50, "{} batches for 60,000 requests", flood.batches);
 }
@@ -255,7 +259,7 @@ fn a_single_server_claims_nothing_and_counts_locally() {
     let (mut shared, mut own) =
         (SharedRateLimitWindows::<()>::default(), RateLimitWindows::default());
     let mut random = fastrand::Rng::with_seed(1);
-    let mut now = BEGIN;
+    let mut now = START;
     for _ in 0..20_000 {
         now += random.i64(-20..60);
         let expected = own.admit(KEY, 15, Millis(now));
@@ -268,24 +272,24 @@ fn a_single_server_claims_nothing_and_counts_locally() {
 #[test]
 fn without_the_database_each_server_has_its_share() {
     for servers in 2..=4 {
-        let mut world = World::new(servers, 50);
-        world.is_reachable = false;
-        world.run(|at, random| LOADS[1].1(at, servers, 200, random));
+        let mut simulation = Simulation::new(servers, 50);
+        simulation.is_reachable = false;
+        simulation.run(|at, random| LOADS[1].1(at, servers, 200, random));
         let part = 50 / u32::try_from(servers).unwrap();
         let all = part * u32::try_from(servers).unwrap();
         // Requests that waited for a failed claim at the end of the second are admitted.
-        assert!(world.admitted.values().filter(|count| **count > all + 10).count() == 0);
-        assert!(world.admitted.values().sum::<u32>() >= 60 * all);
+        assert!(simulation.admitted.values().filter(|count| **count > all + 10).count() == 0);
+        assert!(simulation.admitted.values().sum::<u32>() >= 60 * all);
     }
 }
 
 #[test]
 fn the_quota_falls_with_the_use_of_other_servers() {
     let mut windows = SharedRateLimitWindows::<()>::default();
-    let now = Millis(BEGIN);
+    let now = Millis(START);
     windows.set_servers(ServerCount { servers: 2, now }, now);
     for left in (45..50).rev() {
-        let quota = Quota { limit: 50, remaining: left, reset: BEGIN / 1_000 + 1 };
+        let quota = Quota { limit: 50, remaining: left, reset: START / 1_000 + 1 };
         assert_eq!(windows.admit(KEY, 50, now), Some(Admission::Granted(quota)));
     }
     let batch = windows.next_batch().unwrap();
@@ -301,7 +305,7 @@ fn the_quota_falls_with_the_use_of_other_servers() {
 #[test]
 fn a_request_that_stands_for_many_exceeds_the_limit_once() {
     let mut windows = SharedRateLimitWindows::<()>::default();
-    let now = Millis(BEGIN);
+    let now = Millis(START);
     let left = |admission: Admission| match admission {
         Admission::Granted(quota) => Some(quota.remaining),
         Admission::Refused(_) => None,
@@ -316,14 +320,18 @@ fn a_request_that_stands_for_many_exceeds_the_limit_once() {
     assert_eq!(left(windows.admit(KEY, 10, now).unwrap()), None);
     let next = now.plus(1_000);
     assert_eq!(left(windows.admit(KEY, 1, next).unwrap()), Some(0));
-    assert_eq!(left(windows.admit_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is not a wall");
+    assert_eq!(
+        left(windows.admit_more(KEY, (1, 99), next)),
+        Some(0),
+        "a batch passes even a limit of 1"
+    );
 }
 
 #[test]
 fn a_request_that_stands_for_many_is_claimed_immediately() {
     let mut windows = SharedRateLimitWindows::<()>::default();
-    windows.set_servers(ServerCount { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
-    let now = Millis(BEGIN);
+    windows.set_servers(ServerCount { servers: 2, now: Millis(START) }, Millis(START));
+    let now = Millis(START);
     assert!(windows.admit(KEY, 100, now).is_some());
     assert!(windows.next_batch().is_none());
     windows.admit_more(KEY, (100, 59), now);

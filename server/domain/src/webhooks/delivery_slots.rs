@@ -67,7 +67,10 @@ impl DeliverySlots {
                 }
             }
         }
-        all.into_iter().filter(|(.., more)| *more > 0).map(|(one, _, more)| (one, more)).collect()
+        all.into_iter()
+            .filter(|(.., more)| *more > 0)
+            .map(|(tenant, _, more)| (tenant, more))
+            .collect()
     }
 }
 
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_has_ten_slots_and_a_few_share_equally() {
+    fn a_few_endpoints_get_ten_slots_each() {
         let mut slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let shares: Vec<_> = tenants(3).into_iter().map(|tenant| (tenant, 10)).collect();
         assert_eq!(slots.allocate(&tenants(3), 256), shares);
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn each_gets_one_before_any_gets_two() {
+    fn every_tenant_gets_one_slot_before_any_gets_two() {
         let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let shares = slots.allocate(&tenants(300), 256);
         assert!(shares.iter().all(|(_, more)| *more == 1), "{shares:?}");

@@ -59,7 +59,7 @@ impl DisabledBy {
 }
 
 impl Endpoint {
-    /// Signs a message with each secret in force.
+    /// Signs a message with each secret that is still valid.
     pub fn sign(&self, id: &str, now: Millis, body: &[u8]) -> String {
         let old = self.old.iter().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
         let secrets = std::iter::once(&self.secret).chain(old);

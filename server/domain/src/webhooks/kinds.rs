@@ -59,11 +59,11 @@ pub struct WebhookEventKinds(u8);
 
 impl WebhookEventKinds {
     /// Returns the kinds with these codes, and the kinds that every endpoint gets; `None` if a code is unknown.
-    pub fn from_codes<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
+    pub fn from_codes<'c>(codes: impl IntoIterator<Item = &'c str>) -> Option<Self> {
         let mut kinds = Self::default();
-        for word in words {
+        for code in codes {
             let kind =
-                WebhookEventKind::ALL.into_iter().find(|kind| kind.to_wire().code() == word)?;
+                WebhookEventKind::ALL.into_iter().find(|kind| kind.to_wire().code() == code)?;
             kinds.0 |= 1 << kind.number();
         }
         Some(kinds)
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_read_back() {
+    fn numbers_and_codes_round_trip() {
         for kind in WebhookEventKind::ALL {
             assert_eq!(WebhookEventKind::from_number(kind.number()), Some(kind));
             let kinds = WebhookEventKinds::from_codes([kind.to_wire().code()]).unwrap();

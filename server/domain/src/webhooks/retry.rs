@@ -114,8 +114,8 @@ pub fn decide_retry(attempt: DeliveryAttempt, outcome: &AttemptResult) -> RetryD
         Err(DeliveryError::Unreadable) => return RetryDecision::Unreadable,
         Ok(_) | Err(_) => {}
     }
-    let made = usize::try_from(attempt.number).unwrap_or(usize::MAX);
-    match pauses(attempt.environment).get(made) {
+    let attempts_made = usize::try_from(attempt.number).unwrap_or(usize::MAX);
+    match pauses(attempt.environment).get(attempts_made) {
         Some(pause) => {
             let pause = with_jitter(*pause, attempt).max(requested_pause(outcome));
             RetryDecision::Retry { at: outcome.at.plus(pause) }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_makes_a_pause_longer_never_shorter() {
+    fn retry_after_can_only_lengthen_a_pause() {
         let first = attempt(Environment::Production, 1);
         let own = pause(decide_retry(first, &outcome(503, None))).unwrap();
         let table = [

@@ -45,7 +45,7 @@ pub enum InvalidWebhookUrl {
     InvisibleCharacter,
     /// Not a web URL.
     Malformed,
-    /// It holds a user or a password.
+    /// It contains a user name or a password.
     Credentials,
     /// Plain http where https is needed.
     NotHttps,
@@ -62,7 +62,7 @@ impl InvalidWebhookUrl {
                 "La dirección de un webhook tiene como máximo 500 caracteres.",
             ),
             Self::InvisibleCharacter => language.pick(
-                "The webhook's address holds a character that cannot be seen: type it again without it.",
+                "The webhook's address contains an invisible character: type it again without it.",
                 "La dirección del webhook tiene un carácter que no se ve: escríbala de nuevo sin él.",
             ),
             Self::Malformed => language.pick(
@@ -290,7 +290,7 @@ mod tests {
     ];
 
     #[test]
-    fn private_and_special_addresses_are_refused_in_every_spelling() {
+    fn private_and_special_addresses_are_refused_in_any_notation() {
         for text in REFUSED {
             let address: IpAddr = text.parse().unwrap();
             assert!(!AllowedHosts::Public.allows(address), "{text}");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_a_url_is_recognised_in_every_spelling() {
+    fn an_address_in_a_url_is_recognised_in_any_notation() {
         for host in [
             "127.0.0.1",
             "127.1",

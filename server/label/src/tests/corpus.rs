@@ -1,5 +1,5 @@
-//! The labels that are checked in as `docs/labels` and read by independent readers. Each has content that has broken a
-//! label, or could.
+//! The labels that are checked in as `docs/labels` and read by independent readers. Each has content that once broke
+//! a label, or that could break one.
 
 use chrono::NaiveDate;
 use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, Receiver, Sender, TrackingNumber};

@@ -1,6 +1,6 @@
-//! The labels in `docs/labels`, byte for byte, so that changes to the drawing show up.
+//! Compares labels byte for byte with the golden files in `docs/labels`, so that a change to the drawing is noticed.
 //!
-//! `PARCELO_BLESS=1 cargo test -p parcelo-server --lib kept_labels` writes them.
+//! `PARCELO_BLESS=1 cargo test -p parcelo-label golden_labels` writes them.
 
 use std::{fs, path::PathBuf};
 
@@ -12,8 +12,8 @@ fn docs(folder: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(folder)
 }
 
-/// Compares drawn files with those kept in a folder of `docs`, or writes them if `PARCELO_BLESS` is set.
-pub(super) fn assert_kept(folder: &str, drawn: impl Iterator<Item = (String, Vec<u8>)>) {
+/// Compares drawn files with the golden files in a folder of `docs`, or writes them if `PARCELO_BLESS` is set.
+pub(super) fn assert_golden(folder: &str, drawn: impl Iterator<Item = (String, Vec<u8>)>) {
     let bless = std::env::var_os("PARCELO_BLESS").is_some();
     let mut changed = Vec::new();
     for (name, drawn) in drawn {
@@ -24,14 +24,14 @@ pub(super) fn assert_kept(folder: &str, drawn: impl Iterator<Item = (String, Vec
             changed.push(name);
         }
     }
-    assert!(changed.is_empty(), "look at them, then PARCELO_BLESS=1: {changed:?}");
+    assert!(changed.is_empty(), "review these, then run with PARCELO_BLESS=1: {changed:?}");
 }
 
-/// Labels with Chinese text if the feature `cjk` draws it; the kept files show boxes instead.
+/// Labels with Chinese text if the feature `cjk` draws it; the golden files show boxes instead.
 const CHINESE: &[&str] = if cfg!(feature = "cjk") { &["chinese", "full"] } else { &[] };
 
 #[test]
-fn kept_labels_are_drawn_as_before() {
+fn golden_labels_are_unchanged() {
     let cases = corpus::golden_cases();
     let cases = cases.iter().filter(|case| !CHINESE.contains(&&*case.name));
     let draw_all = |case: &corpus::Case| {
@@ -41,11 +41,11 @@ fn kept_labels_are_drawn_as_before() {
         };
         LabelFormat::ALL.map(file)
     };
-    assert_kept("labels", cases.flat_map(draw_all));
+    assert_golden("labels", cases.flat_map(draw_all));
 }
 
 #[test]
-fn every_kept_label_is_in_the_gallery() {
+fn every_golden_label_is_in_the_gallery() {
     let gallery = fs::read_to_string(docs("labels.md")).unwrap();
     for case in corpus::golden_cases() {
         assert!(gallery.contains(&format!("labels/{}.png", case.name)), "{}", case.name);

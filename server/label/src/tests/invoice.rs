@@ -1,5 +1,5 @@
-//! Tests of invoices. Three are kept in `docs/invoices`, byte for byte:
-//! `PARCELO_BLESS=1 cargo test -p parcelo-server --lib kept_invoices` writes them.
+//! Tests of invoices. Three are compared byte for byte with the golden files in `docs/invoices`:
+//! `PARCELO_BLESS=1 cargo test -p parcelo-label golden_invoices` writes them.
 
 use parcelo::{ContentsCategory, CountryCode, CustomsInfo, Incoterm, OrderRequest};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use super::{
         text::to_single_line,
     },
     extract_pages, golden,
-    random::{any_order, assert_nothing_vanishes, assert_tidy, rules},
+    random::{any_order, assert_nothing_vanishes, assert_texts_are_apart, rules},
     sample, texts,
 };
 use crate::LabelData;
@@ -40,7 +40,7 @@ fn complete_order() -> OrderRequest {
     order
 }
 
-/// Returns an order to a destination whose language comes first on the paper, with this number of items.
+/// Returns an order with this number of items, to a destination where English comes first on the invoice.
 fn order_to_united_states(items: usize) -> OrderRequest {
     let mut order = complete_order();
     order.receiver.address.country = CountryCode::US;
@@ -53,7 +53,7 @@ fn order_to_united_states(items: usize) -> OrderRequest {
     order
 }
 
-/// Returns the invoices that are kept as files: name, order and tracking number.
+/// Returns the invoices that have a golden file: file name, order and tracking number.
 fn golden_invoices() -> [(&'static str, OrderRequest, &'static str); 3] {
     let bare = sample::order().with_products(Vec::new());
     [
@@ -80,10 +80,10 @@ fn invoice_lines(order: &OrderRequest) -> Vec<String> {
 }
 
 #[test]
-fn kept_invoices_are_drawn_as_before() {
+fn golden_invoices_are_unchanged() {
     let drawn = golden_invoices().into_iter();
     let drawn = drawn.map(|(name, order, number)| (name.to_owned(), draw_pdf(&order, number)));
-    golden::assert_kept("invoices", drawn);
+    golden::assert_golden("invoices", drawn);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn an_invoice_says_all_that_the_order_says_in_both_languages() {
 }
 
 #[test]
-fn every_item_is_there_in_order_on_as_many_pages_as_needed() {
+fn all_items_are_listed_in_order_on_as_many_pages_as_needed() {
     for count in [1, 20, 24, 25, 60, 500] {
         let order = order_to_united_states(count);
         let pages = lay_out_pages(&order);
@@ -168,7 +168,7 @@ fn nothing_is_stated_that_the_order_does_not_state() {
 }
 
 #[test]
-fn an_invoice_has_no_dates_and_is_for_any_printer() {
+fn an_invoice_file_has_no_dates_and_lets_printers_scale_it() {
     let pdf = draw_pdf(&complete_order(), "SB-SUCCESS-0001");
     let text = String::from_utf8_lossy(&pdf);
     assert!(text.contains("/MediaBox[0 0 595 842]") && text.contains("/ToUnicode"));
@@ -193,7 +193,7 @@ proptest! {
         let order = order.with_products(products);
         let pages = lay_out_pages(&order);
         for page in &pages {
-            assert_tidy(page, &rules(page).collect::<Vec<_>>(), MARGINS);
+            assert_texts_are_apart(page, &rules(page).collect::<Vec<_>>(), MARGINS);
             assert_nothing_vanishes(page);
         }
         let shown = invoice_lines(&order);

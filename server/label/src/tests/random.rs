@@ -48,8 +48,8 @@ fn any_layout() -> impl Strategy<Value = Layout> {
 
 /// Generates an order with random words in every field that a label shows.
 pub(super) fn any_order() -> impl Strategy<Value = OrderRequest> {
-    let paths = CUTTABLE.into_iter().chain(["sender/address/line2", "products/0/hsCode"]);
-    let words = proptest::collection::vec(any_text(), CUTTABLE.len() + 2);
+    let paths = TRUNCATABLE_FIELDS.into_iter().chain(["sender/address/line2", "products/0/hsCode"]);
+    let words = proptest::collection::vec(any_text(), TRUNCATABLE_FIELDS.len() + 2);
     (words, any::<u32>(), 0..6_usize).prop_map(move |(words, quantity, products)| {
         let mut order = serde_json::to_value(sample::order()).unwrap();
         for (path, text) in paths.clone().zip(words) {
@@ -66,14 +66,14 @@ pub(super) fn any_order() -> impl Strategy<Value = OrderRequest> {
 /// Sets the field of an order at a path such as `products/0/description`.
 fn set_field(order: &mut Value, path: &str, text: String) {
     let field = path.split('/').fold(order, |at, key| match key.parse::<usize>() {
-        Ok(place) => &mut at[place],
+        Ok(index) => &mut at[index],
         Err(_) => &mut at[key],
     });
     *field = text.into();
 }
 
 /// The fields that a label shows and whose texts may be longer than their space.
-const CUTTABLE: [&str; 19] = [
+const TRUNCATABLE_FIELDS: [&str; 19] = [
     "customerReference",
     "sender/companyName",
     "sender/fullName",
@@ -131,13 +131,17 @@ fn obstacles(elements: &[Element]) -> Vec<BoundingBox> {
 const FRAME: BoundingBox = BoundingBox { left: 16, top: 0, right: 796, bottom: 1202 };
 
 /// Checks the box of every glyph: none is beyond its span or the frame, on an obstacle, or on another text.
-pub(super) fn assert_tidy(elements: &[Element], obstacles: &[BoundingBox], frame: BoundingBox) {
+pub(super) fn assert_texts_are_apart(
+    elements: &[Element],
+    obstacles: &[BoundingBox],
+    frame: BoundingBox,
+) {
     let texts = texts(elements);
     let inks: Vec<_> = texts.iter().map(|text| InkBounds::new(text)).collect();
-    for (place, text) in texts.iter().enumerate() {
+    for (index, text) in texts.iter().enumerate() {
         let inside = text.x >= text.span.left && text.x + text.width <= text.span.right;
         assert!(inside, "out of its span: {text:?}");
-        for glyph in &inks[place].glyphs {
+        for glyph in &inks[index].glyphs {
             let in_frame = glyph.left >= frame.left
                 && glyph.right <= frame.right
                 && glyph.bottom < frame.bottom;
@@ -145,8 +149,8 @@ pub(super) fn assert_tidy(elements: &[Element], obstacles: &[BoundingBox], frame
             let hit = obstacles.iter().find(|obstacle| overlap(*glyph, **obstacle));
             assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
         }
-        for (other, ink) in texts.iter().zip(&inks).take(place) {
-            assert!(!inks[place].touches(ink), "{text:?} touches {other:?}");
+        for (other, ink) in texts.iter().zip(&inks).take(index) {
+            assert!(!inks[index].touches(ink), "{text:?} touches {other:?}");
         }
     }
 }
@@ -219,7 +223,7 @@ proptest! {
         let number = sample::number(&number);
         let data = LabelData { layout, sandbox, version, ..sample::data(&order, &number) };
         let elements = layout::lay_out(&data).unwrap();
-        assert_tidy(&elements, &obstacles(&elements), FRAME);
+        assert_texts_are_apart(&elements, &obstacles(&elements), FRAME);
         assert_nothing_vanishes(&elements);
         assert_fields_are_shown(&order, &elements);
         prop_assert!(draw(&data, LabelFormat::Png).unwrap().len() <= 24 * 1024);
@@ -232,7 +236,7 @@ proptest! {
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
         let elements = layout::lay_out(&data).unwrap();
-        assert_tidy(&elements, &obstacles(&elements), FRAME);
+        assert_texts_are_apart(&elements, &obstacles(&elements), FRAME);
         assert_nothing_vanishes(&elements);
     }
 
@@ -274,8 +278,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_field_is_cut_with_a_warning_and_only_then(
-        path in proptest::sample::select(&CUTTABLE[..]),
+    fn exactly_the_truncated_fields_have_a_warning(
+        path in proptest::sample::select(&TRUNCATABLE_FIELDS[..]),
         text in prop_oneof![any_text(), "[A-Za-zñÉ0-9 ,W-]{20,90}"],
     ) {
         prop_assume!(!text.contains('…'));
@@ -291,7 +295,7 @@ proptest! {
             let text = fields.pointer(&format!("/{path}")).and_then(Value::as_str);
             text.is_some_and(|text| !drawn.contains(&to_single_line(text).replace(' ', "")))
         };
-        let cut = CUTTABLE.iter().filter(is_cut);
+        let cut = TRUNCATABLE_FIELDS.iter().filter(is_cut);
         let expected = cut.map(|path| path.replace("/0/", "[0].").replace('/', "."));
         let found = truncated_fields(&order);
         prop_assert_eq!(BTreeSet::from_iter(found), expected.collect::<BTreeSet<_>>());
@@ -321,11 +325,11 @@ fn labels_omit_only_invisible_characters() {
 fn printable_characters_can_be_drawn() {
     let printable = ('\0'..=char::MAX).filter(|c| is_printable(*c));
     let missing: String = printable.filter(|c| !is_drawable(*c)).collect();
-    assert_eq!(missing, "", "the validator promises what the font lacks");
+    assert_eq!(missing, "", "the rules accept characters that the fonts lack");
 }
 
 #[test]
-fn the_sheet_is_as_high_as_a_label() {
+fn no_element_is_below_the_bottom_edge() {
     let order = sample::order();
     let number = sample::number("EC7K2M9QX4T8WD0");
     let elements = layout::lay_out(&sample::data(&order, &number)).unwrap();

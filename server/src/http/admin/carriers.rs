@@ -38,8 +38,8 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> 
 
 /// Lists the latest exceptions of one environment: `?environment=`, else production.
 pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, HttpRefusal> {
-    let word = call.query("environment");
-    let environment = word.map_or(Ok(Environment::Production), |word| parse_environment(&word))?;
+    let code = call.query("environment");
+    let environment = code.map_or(Ok(Environment::Production), |code| parse_environment(&code))?;
     let tenant = Tenant { account: call.account(&call.account_name()?).await?, environment };
     let exceptions = call.service().carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
     Ok(call.ok_response(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))

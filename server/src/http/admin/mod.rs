@@ -161,9 +161,9 @@ impl AdminRequest {
     }
 }
 
-/// Returns the environment that a path or a query names. Any other word is a 404.
-fn parse_environment(word: &str) -> Result<Environment, Refusal> {
-    body::parse_environment(word).ok_or_else(|| ErrorCode::NotFound.into())
+/// Returns the environment that a path or a query names. An unknown code is a 404.
+fn parse_environment(code: &str) -> Result<Environment, Refusal> {
+    body::parse_environment(code).ok_or_else(|| ErrorCode::NotFound.into())
 }
 
 fn to_refusal(Rejected { faults, .. }: Rejected) -> Refusal {

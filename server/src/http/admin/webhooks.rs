@@ -209,7 +209,7 @@ pub(super) mod description {
                 .with_data::<WebhookView>("200", "The webhook as it is now.")
                 .with_refusals(LOOKUP_REFUSALS),
             webhook_call(Post, ROTATE, "RotateSecret", "Create a new secret")
-                .with_data::<NewSecret>("200", "The previous secret signs beside it for 24 hours.")
+                .with_data::<NewSecret>("200", "The previous secret also signs for 24 hours.")
                 .with_refusals(LOOKUP_REFUSALS),
             webhook_call(Post, TEST, "TestWebhook", "Send a test event")
                 .with_data::<TestedView>("200", "The event is on its way.")

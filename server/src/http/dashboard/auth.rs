@@ -34,7 +34,7 @@ pub(super) struct SignedInUser {
 
 /// A form that a signed-in user submitted.
 pub(super) struct SubmittedForm {
-    pub(super) member: SignedInUser,
+    pub(super) user: SignedInUser,
     pub(super) fields: FormFields,
 }
 
@@ -82,19 +82,19 @@ impl FromRequest<Api> for SubmittedForm {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Rejection> {
         let (mut parts, body) = request.into_parts();
-        let member = SignedInUser::from_request_parts(&mut parts, api).await;
-        if let Err(Rejection::Refused(refused)) = member {
+        let user = SignedInUser::from_request_parts(&mut parts, api).await;
+        if let Err(Rejection::Refused(refused)) = user {
             return Err(refused.into());
         }
         let fields = FormFields::read(&parts.headers, body).await?;
-        let Ok(member) = member else {
+        let Ok(user) = user else {
             let interrupted = InterruptedPage::from_form(parts.uri.path(), &fields);
             let mut page = sign_in_form::show(api, &context(&parts)?, None, interrupted)?;
             *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             return Err(Rejection::SignInShown(page));
         };
-        fields.check_token(api, &member.token)?;
-        Ok(Self { member, fields })
+        fields.check_token(api, &user.token)?;
+        Ok(Self { user, fields })
     }
 }
 
@@ -121,7 +121,7 @@ impl SignedInUser {
     /// Returns the frame of a page in a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
         let frame = self.context.frame().with_flash(self.context.flash);
-        frame.for_member(&self.session.name, &self.form, section)
+        frame.for_user(&self.session.name, &self.form, section)
     }
 
     /// Returns the user for a response that shows the page at `path` with a flash message.

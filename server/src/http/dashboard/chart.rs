@@ -66,12 +66,13 @@ impl Chart {
     ) -> Self {
         let sum = |day: Option<i64>, only_tone: Option<&str>| -> u64 {
             let matching =
-                counted.iter().filter(|one| day.is_none_or(|day| one.created_day == day));
-            let matching = matching.filter(|one| {
-                only_tone
-                    .is_none_or(|expected| status_tone(&ParcelStatus::from(one.state)) == expected)
+                counted.iter().filter(|count| day.is_none_or(|day| count.created_day == day));
+            let matching = matching.filter(|count| {
+                only_tone.is_none_or(|expected| {
+                    status_tone(&ParcelStatus::from(count.state)) == expected
+                })
             });
-            matching.map(|one| one.parcels).sum()
+            matching.map(|count| count.parcels).sum()
         };
         let max = days.clone().map(|day| sum(Some(day), None)).max().unwrap_or(0);
         let date = |day: i64| day_start(day).to_utc().date_naive().to_string();

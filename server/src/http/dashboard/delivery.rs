@@ -31,13 +31,13 @@ struct DeliveryPage {
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
     let event = event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
     let event = event.ok_or(ErrorCode::NotFound)?;
-    let body = api.service.webhook_body(member.tenant(environment), event).await?;
-    let (id, language) = (named("evt", event), member.language());
+    let body = api.service.webhook_body(user.tenant(environment), event).await?;
+    let (id, language) = (named("evt", event), user.language());
     let headers = vec![
         ("content-type", "application/json".to_owned()),
         ("user-agent", USER_AGENT.to_owned()),
@@ -51,7 +51,7 @@ pub(super) async fn show(
         (webhook::SIGNATURE, language.pick("v1,… (not shown)", "v1,… (no se muestra)").to_owned()),
     ];
     render_page(&DeliveryPage {
-        frame: member.frame(Section::Webhooks),
+        frame: user.frame(Section::Webhooks),
         id,
         headers,
         body: String::from_utf8_lossy(&body).into_owned(),

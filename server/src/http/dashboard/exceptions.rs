@@ -42,17 +42,17 @@ struct StatusTag {
 /// Shows the latest exceptions of both environments.
 pub(super) async fn list(
     State(api): State<Api>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
-        let tenant = member.tenant(environment);
+        let tenant = user.tenant(environment);
         all.extend(api.service.carrier_exceptions(tenant, MAX_PER_ENVIRONMENT).await?);
     }
     all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
-    let language = member.language();
+    let language = user.language();
     let exceptions = all.iter().map(|logged| ExceptionRow::new(logged, language)).collect();
-    render_page(&ExceptionsPage { frame: member.frame(Section::Exceptions), exceptions })
+    render_page(&ExceptionsPage { frame: user.frame(Section::Exceptions), exceptions })
 }
 
 impl ExceptionRow {

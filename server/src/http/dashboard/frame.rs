@@ -69,12 +69,12 @@ pub(super) struct Frame {
     pub(super) other: Language,
     pub(super) other_name: &'static str,
     pub(super) other_link: String,
-    pub(super) member: Option<MemberFrame>,
+    pub(super) user: Option<UserFrame>,
     pub(super) flash: Option<String>,
 }
 
 /// The parts of a frame that only signed-in users see.
-pub(super) struct MemberFrame {
+pub(super) struct UserFrame {
     pub(super) account: String,
     pub(super) form: String,
     pub(super) tabs: Vec<Tab>,
@@ -92,10 +92,10 @@ impl Frame {
             language.pick((Language::Es, "Español"), (Language::En, "English"));
         let join = if url.ends_with('?') { "" } else { "&" };
         let other_link = format!("{url}{join}lang={}", other.code());
-        Self { language, other, other_name, other_link, member: None, flash: None }
+        Self { language, other, other_name, other_link, user: None, flash: None }
     }
 
-    pub(super) fn for_member(self, account: &str, form: &str, section: Section) -> Self {
+    pub(super) fn for_user(self, account: &str, form: &str, section: Section) -> Self {
         let language = self.language;
         let tab = |tab: Section| Tab {
             path: tab.path(),
@@ -103,8 +103,8 @@ impl Frame {
             is_current: tab == section,
         };
         let tabs = Section::ALL.into_iter().map(tab).collect();
-        let member = MemberFrame { account: account.to_owned(), form: form.to_owned(), tabs };
-        Self { member: Some(member), ..self }
+        let user = UserFrame { account: account.to_owned(), form: form.to_owned(), tabs };
+        Self { user: Some(user), ..self }
     }
 
     /// Adds the flash message.
@@ -113,13 +113,13 @@ impl Frame {
     }
 
     /// Returns the text in the page's language.
-    pub(super) fn say<'a>(&self, en: &'a str, es: &'a str) -> &'a str {
+    pub(super) fn pick<'a>(&self, en: &'a str, es: &'a str) -> &'a str {
         self.language.pick(en, es)
     }
 
     /// Returns the token that the page's forms hold.
     pub(super) fn form(&self) -> &str {
-        self.member.as_ref().map_or("", |member| &member.form)
+        self.user.as_ref().map_or("", |user| &user.form)
     }
 
     pub(super) fn environment(&self, environment: Environment) -> &'static str {

@@ -1,6 +1,6 @@
 //! The page on which a session ended. After signing in, the browser returns to it, and its form is shown with the
-//! fields that were filled in. The form is never sent automatically, because the user may have changed their mind or be someone
-//! else.
+//! fields that were filled in. The form is never sent automatically, because the user may have changed their mind, or
+//! may be someone else.
 
 use parcelo::Environment;
 use url::form_urlencoded;

@@ -93,9 +93,9 @@ struct RevokePage {
 }
 
 impl RotatePage {
-    fn new(api: &Api, member: &SignedInUser, record: &ApiKeyRecord) -> Self {
+    fn new(api: &Api, user: &SignedInUser, record: &ApiKeyRecord) -> Self {
         Self {
-            frame: member.frame(Section::Keys),
+            frame: user.frame(Section::Keys),
             key: KeyRow::new(record, api.service.now()),
             secret_token: api.service.form_token(record.hash),
             overlaps: OVERLAP_CHOICES,
@@ -132,19 +132,21 @@ impl KeyRow {
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let records = api.service.store().api_keys(member.session.account).await?;
+    let records = api.service.store().api_keys(user.session.account).await?;
     let requested =
         pagination::requested_page(&FormFields::parse(query.unwrap_or_default().as_bytes()));
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = requested.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
-    let uses = api.service.key_uses(member.session.account).await?;
+    let last_uses = api.service.key_uses(user.session.account).await?;
     let now = api.service.now();
     render_page(&KeysPage {
-        frame: member.frame(Section::Keys),
-        all: shown.map(|record| KeyRow::new(record, now).with_last_use(&uses, record)).collect(),
+        frame: user.frame(Section::Keys),
+        all: shown
+            .map(|record| KeyRow::new(record, now).with_last_use(&last_uses, record))
+            .collect(),
         pages: Pagination::new(number, number < last, |number| {
             pagination::address(Section::Keys.path(), number)
         }),
@@ -154,24 +156,24 @@ pub(super) async fn list(
 /// Shows an empty form, or restores the form that the end of a session interrupted.
 pub(super) async fn new_form(
     State(api): State<Api>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let empty = || RawKeyForm::empty(api.service.new_form_id());
-    let form = member.context.restored_form.as_ref().map_or_else(empty, RawKeyForm::from_fields);
-    render_page(&NewKeyPage { frame: member.frame(Section::Keys), form, faults: Vec::new() })
+    let form = user.context.restored_form.as_ref().map_or_else(empty, RawKeyForm::from_fields);
+    render_page(&NewKeyPage { frame: user.frame(Section::Keys), form, faults: Vec::new() })
 }
 
 /// Creates a key and shows its secret. Sending the form again creates no second key.
 pub(super) async fn create(
     State(api): State<Api>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let form = RawKeyForm::from_fields(&fields);
-    let new_key = match form.validate(&api.service.settings().destinations, member.language()) {
+    let new_key = match form.validate(&api.service.settings().destinations, user.language()) {
         Ok(new_key) => new_key,
         Err(faults) => {
             return render_invalid_form(&NewKeyPage {
-                frame: member.frame(Section::Keys),
+                frame: user.frame(Section::Keys),
                 form,
                 faults,
             });
@@ -179,15 +181,15 @@ pub(super) async fn create(
     };
     let form_id = Ulid::from_string(&form.form_id).map_err(|_| ErrorCode::FormNotAccepted)?;
     let scope = ApiKeyScope {
-        tenant: member.tenant(new_key.environment),
-        account: member.session.name.clone(),
+        tenant: user.tenant(new_key.environment),
+        account: user.session.name.clone(),
         countries: new_key.countries,
         ip_list: new_key.addresses,
         rate_limit: None,
     };
     let next = Section::Keys.path();
     match api.service.issue_key_once(form_id, new_key.name.clone(), scope).await? {
-        Some(key) => secret_page::show(member, (Some(&new_key.name), key.secret()), None, next),
+        Some(key) => secret_page::show(user, (Some(&new_key.name), key.secret()), None, next),
         None => Ok(redirect_with_flash(next, FlashMessage::KeyAlreadyCreated)),
     }
 }
@@ -196,26 +198,26 @@ pub(super) async fn create(
 pub(super) async fn confirm_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    render_page(&RotatePage::new(&api, &member, &find(&api, &member, &id).await?))
+    render_page(&RotatePage::new(&api, &user, &find(&api, &user, &id).await?))
 }
 
 /// Gives a key a new secret and shows it, unless the secret has changed since the form was shown.
 pub(super) async fn rotate(
     State(api): State<Api>,
     Path(id): Path<String>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    let key = find(&api, &member, &id).await?;
+    let key = find(&api, &user, &id).await?;
     let choice = fields.text("overlap");
     let mut choices = OVERLAP_CHOICES.into_iter().map(|(seconds, ..)| seconds);
     let Some(overlap) = choices.find(|seconds| seconds.to_string() == choice) else {
-        let fault = Some(member.language().pick(
+        let fault = Some(user.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
         ));
-        return render_invalid_form(&RotatePage { fault, ..RotatePage::new(&api, &member, &key) });
+        return render_invalid_form(&RotatePage { fault, ..RotatePage::new(&api, &user, &key) });
     };
     let next = Section::Keys.path();
     if key.revoked_at.is_none() && !api.service.is_form_token(key.hash, fields.text("seen")) {
@@ -228,7 +230,7 @@ pub(super) async fn rotate(
                 0 => FlashMessage::KeyRotatedAtOnce,
                 _ => FlashMessage::KeyRotated,
             };
-            secret_page::show(member, (Some(&record.name), key.secret()), Some(flash), next)
+            secret_page::show(user, (Some(&record.name), key.secret()), Some(flash), next)
         }
         RotationOutcome::Revoked => Ok(redirect_with_flash(next, FlashMessage::KeyAlreadyRevoked)),
         RotationOutcome::Superseded => {
@@ -242,26 +244,26 @@ pub(super) async fn rotate(
 pub(super) async fn confirm_revocation(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let key = KeyRow::new(&find(&api, &member, &id).await?, api.service.now());
-    render_page(&RevokePage { frame: member.frame(Section::Keys), key })
+    let key = KeyRow::new(&find(&api, &user, &id).await?, api.service.now());
+    render_page(&RevokePage { frame: user.frame(Section::Keys), key })
 }
 
 /// Revokes a key.
 pub(super) async fn revoke(
     State(api): State<Api>,
     Path(id): Path<String>,
-    SubmittedForm { member, .. }: SubmittedForm,
+    SubmittedForm { user, .. }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    let key = find(&api, &member, &id).await?;
+    let key = find(&api, &user, &id).await?;
     api.service.revoke_key(&key.id, Actor::Session).await?;
     Ok(redirect_with_flash(Section::Keys.path(), FlashMessage::KeyRevoked))
 }
 
 /// Returns the account's key with this id; the key of another account counts as unknown.
-async fn find(api: &Api, member: &SignedInUser, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
+async fn find(api: &Api, user: &SignedInUser, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
     let found: Option<ApiKeyRecord> = api.service.store().credential(id).await?;
-    let owned = found.filter(|key| key.scope.tenant.account == member.session.account);
+    let owned = found.filter(|key| key.scope.tenant.account == user.session.account);
     owned.ok_or_else(|| ErrorCode::NotFound.into())
 }

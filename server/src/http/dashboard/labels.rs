@@ -16,11 +16,11 @@ pub(super) async fn download_page_labels(
     State(api): State<Api>,
     Path(file): Path<String>,
     RawQuery(query): RawQuery,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
     let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
-    let tenant = member.tenant(search.environment);
+    let tenant = user.tenant(search.environment);
     let labels =
         api.service.draw_page_labels(tenant, &search.query(), parse_format(&file)?).await?;
     Ok(batch_response(labels, "labels"))
@@ -30,9 +30,9 @@ pub(super) async fn download_page_labels(
 pub(super) async fn download_manifest_labels(
     State(api): State<Api>,
     Path((environment, awb, file)): Path<(String, String, String)>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let tenant = member.tenant(parse_environment(&environment)?);
+    let tenant = user.tenant(parse_environment(&environment)?);
     let labels = api.service.draw_manifest_labels(tenant, &awb, parse_format(&file)?).await?;
     Ok(batch_response(labels, &format!("labels-{awb}")))
 }

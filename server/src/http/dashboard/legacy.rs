@@ -25,15 +25,14 @@ struct LegacyPage {
 /// Shows requests by day and key.
 pub(super) async fn list(
     State(api): State<Api>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let schedule = &api.service.settings().legacy;
-    let date =
-        |at: parcelo_domain::Millis| format_date(at.to_utc().date_naive(), member.language());
+    let date = |at: parcelo_domain::Millis| format_date(at.to_utc().date_naive(), user.language());
     render_page(&LegacyPage {
-        uses: api.service.legacy_usage(member.session.account).await?,
+        uses: api.service.legacy_usage(user.session.account).await?,
         deprecated: date(schedule.deprecated),
         sunset: schedule.sunset.map(date),
-        frame: member.frame(Section::Legacy),
+        frame: user.frame(Section::Legacy),
     })
 }

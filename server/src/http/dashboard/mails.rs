@@ -34,15 +34,15 @@ pub(super) struct MailLine {
 /// Returns the kinds of e-mails with the account's choices, or `None` if the server sends no e-mails.
 pub(super) async fn mail_kind_choices(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
 ) -> Result<Option<Vec<MailKindChoice>>, HttpRefusal> {
     if !api.service.is_mail_enabled() {
         return Ok(None);
     }
-    let off = api.service.store().mails_off(member.session.account).await?;
+    let off = api.service.store().mails_off(user.session.account).await?;
     let choice = |kind: MailKind| MailKindChoice {
         code: kind.code(),
-        name: kind_name(kind, member.language()),
+        name: kind_name(kind, user.language()),
         is_on: !off.contains(kind),
     };
     Ok(Some(MailKind::ALL.into_iter().map(choice).collect()))
@@ -51,14 +51,14 @@ pub(super) async fn mail_kind_choices(
 /// Switches off the kinds that are not ticked.
 pub(super) async fn set(
     State(api): State<Api>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let is_off = |kind: &MailKind| !fields.all("kind").any(|code| code == kind.code());
     let off = MailKind::ALL
         .into_iter()
         .filter(is_off)
         .fold(DisabledMailKinds::default(), DisabledMailKinds::with);
-    let (store, account) = (api.service.store(), member.session.account);
+    let (store, account) = (api.service.store(), user.session.account);
     // A form that changes nothing is not recorded in the audit log.
     if store.mails_off(account).await? != off {
         store.set_mails_off(account, off, &Actor::Session.at(api.service.now())).await?;

@@ -75,40 +75,40 @@ struct StatusCount {
 /// Shows the last thirty days of both environments.
 pub(super) async fn show(
     State(api): State<Api>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let last = epoch_day(api.service.now());
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
     for environment in Environment::ALL {
-        let counts = api.service.parcel_counts(member.tenant(environment), first).await?;
+        let counts = api.service.parcel_counts(user.tenant(environment), first).await?;
         environments.push(EnvironmentActivity {
             environment,
-            total: counts.iter().map(|one| one.parcels).sum(),
-            statuses: statuses(&counts, &member, first),
-            chart: Chart::new(&counts, first..=last, member.language()),
+            total: counts.iter().map(|count| count.parcels).sum(),
+            statuses: statuses(&counts, &user, first),
+            chart: Chart::new(&counts, first..=last, user.language()),
         });
     }
-    let frame = member.frame(Section::Overview);
-    let disabled_webhooks = find_disabled_webhooks(&api, &member).await?;
-    let mut alerts = webhook_and_exception_alerts(&api, &member).await?;
-    alerts.extend(late_parcel_alerts(&api, &member).await?);
-    alerts.extend(failed_mail_alerts(&api, &member).await?);
+    let frame = user.frame(Section::Overview);
+    let disabled_webhooks = find_disabled_webhooks(&api, &user).await?;
+    let mut alerts = webhook_and_exception_alerts(&api, &user).await?;
+    alerts.extend(late_parcel_alerts(&api, &user).await?);
+    alerts.extend(failed_mail_alerts(&api, &user).await?);
     render_page(&OverviewPage { frame, disabled_webhooks, alerts, environments, days: DAYS })
 }
 
 /// Returns the webhooks that the server turned off by itself.
 async fn find_disabled_webhooks(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
 ) -> Result<Vec<DisabledWebhook>, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
-        match api.service.store().switched_off(member.tenant(environment)).await? {
+        match api.service.store().disabled_endpoint(user.tenant(environment)).await? {
             None | Some((DisabledBy::Operator, _)) => {}
             Some((by, held_events)) => all.push(DisabledWebhook {
                 environment,
-                reason: webhooks::disabled_reason(by, environment, member.language()),
+                reason: webhooks::disabled_reason(by, environment, user.language()),
                 held_events,
                 page: webhooks::address(environment),
             }),
@@ -120,12 +120,12 @@ async fn find_disabled_webhooks(
 /// Returns alerts about events that did not reach an active webhook, and about carrier events that were refused lately.
 async fn webhook_and_exception_alerts(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
 ) -> Result<Vec<Alert>, HttpRefusal> {
-    let (language, mut all) = (member.language(), Vec::new());
+    let (language, mut all) = (user.language(), Vec::new());
     for environment in Environment::ALL {
-        let tenant = member.tenant(environment);
-        let is_on = api.service.store().switched_off(tenant).await?.is_none();
+        let tenant = user.tenant(environment);
+        let is_on = api.service.store().disabled_endpoint(tenant).await?.is_none();
         if is_on && api.service.has_undelivered_events(tenant).await? {
             all.push(Alert {
                 environment,
@@ -141,7 +141,7 @@ async fn webhook_and_exception_alerts(
         }
         let since = api.service.now().plus(-EXCEPTION_DAYS * Millis::DAY);
         let logged = api.service.carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
-        let recent = logged.iter().filter(|one| since <= one.exception.refused_at).count();
+        let recent = logged.iter().filter(|logged| since <= logged.exception.refused_at).count();
         if recent > 0 {
             all.push(Alert {
                 environment,
@@ -156,11 +156,11 @@ async fn webhook_and_exception_alerts(
 
 /// Returns alerts about production parcels past their promised day, one for each status. The
 /// sandbox is left out, because its parcels do not travel.
-async fn late_parcel_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
-    let (environment, language) = (Environment::Production, member.language());
+async fn late_parcel_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
+    let (environment, language) = (Environment::Production, user.language());
     let now = api.service.now();
     let first = epoch_day(now) - LATE_DAYS;
-    let counts = api.service.parcel_counts(member.tenant(environment), first).await?;
+    let counts = api.service.parcel_counts(user.tenant(environment), first).await?;
     let alert = |(state, parcels)| {
         let status = ParcelStatus::from(state);
         let text = language
@@ -183,11 +183,11 @@ async fn late_parcel_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Aler
 }
 
 /// Returns alerts about e-mails that failed lately, with a link to the latest parcel that has one.
-async fn failed_mail_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
-    let (store, language) = (api.service.store(), member.language());
+async fn failed_mail_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
+    let (store, language) = (api.service.store(), user.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
     for environment in Environment::ALL {
-        let (mails, latest) = store.failed_mails(member.tenant(environment), since).await?;
+        let (mails, latest) = store.failed_mails(user.tenant(environment), since).await?;
         let Some(latest) = latest else { continue };
         let Some((parcel, _)) = store.parcel_in_row(latest).await? else { continue };
         let text = language.pick(
@@ -214,14 +214,14 @@ fn exceptions_text(count: usize, language: Language) -> String {
 }
 
 /// Returns the statuses that parcels have, in the order of a journey.
-fn statuses(counts: &[ParcelCount], member: &SignedInUser, first: i64) -> Vec<StatusCount> {
+fn statuses(counts: &[ParcelCount], user: &SignedInUser, first: i64) -> Vec<StatusCount> {
     let from = day_start(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {
-        let with_status = counts.iter().filter(|one| ParcelStatus::from(one.state) == *status);
-        let parcels: u64 = with_status.map(|one| one.parcels).sum();
+        let with_status = counts.iter().filter(|count| ParcelStatus::from(count.state) == *status);
+        let parcels: u64 = with_status.map(|count| count.parcels).sum();
         (parcels > 0).then(|| StatusCount {
             code: status.code().to_owned(),
-            name: status.name(member.language()).to_owned(),
+            name: status.name(user.language()).to_owned(),
             tone: status_tone(status),
             parcels,
             from: from.clone(),

@@ -61,12 +61,12 @@ struct HistoryRow {
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
-    let tenant = member.tenant(environment);
-    let parcel = api.service.owned_parcel(tenant, &number, member.language()).await?;
-    let details = detail_rows(&parcel, &member);
+    let tenant = user.tenant(environment);
+    let parcel = api.service.owned_parcel(tenant, &number, user.language()).await?;
+    let details = detail_rows(&parcel, &user);
     let mails = api.service.store().mails_of_parcel(parcel.row.key).await?;
     let OwnedParcel { row, order, record, tracking_url, awb } = parcel;
     let events = record.history.into_iter().flatten().flatten().rev().map(|entry| HistoryRow {
@@ -87,8 +87,8 @@ pub(super) async fn show(
         has_label: labels::check_label_usable(row.state).is_ok(),
         can_be_voided: void::can_be_voided(row.state),
         events: events.collect(),
-        mails: mails.iter().map(|mail| MailLine::new(mail, member.language())).collect(),
-        frame: member.frame(Section::Parcels),
+        mails: mails.iter().map(|mail| MailLine::new(mail, user.language())).collect(),
+        frame: user.frame(Section::Parcels),
     })
 }
 
@@ -96,10 +96,10 @@ pub(super) async fn show(
 pub(super) async fn perform_action(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
-    let tenant = member.tenant(environment);
+    let tenant = user.tenant(environment);
     let flash = match fields.text("action") {
         "void" => {
             api.service.void_parcel(tenant, &number).await?;
@@ -133,26 +133,26 @@ impl OrderItem {
 }
 
 /// Returns the details of a parcel, each with its heading.
-fn detail_rows(parcel: &OwnedParcel, member: &SignedInUser) -> Vec<(&'static str, String)> {
+fn detail_rows(parcel: &OwnedParcel, user: &SignedInUser) -> Vec<(&'static str, String)> {
     let OwnedParcel { row, order, record, awb, .. } = parcel;
-    let say = |en, es| member.language().pick(en, es);
-    let arrival = ArrivalLine::new(record.arrival.as_ref(), member.language());
+    let pick = |en, es| user.language().pick(en, es);
+    let arrival = ArrivalLine::new(record.arrival.as_ref(), user.language());
     let details = &order.parcel_details;
     let mut rows = vec![
-        (say("Receiver", "Destinatario"), receiver_text(&order.receiver)),
-        (say("To", "Destino"), row.country.name(member.language()).to_owned()),
-        (say("Sender", "Remitente"), sender_text(&order.sender)),
+        (pick("Receiver", "Destinatario"), receiver_text(&order.receiver)),
+        (pick("To", "Destino"), row.country.name(user.language()).to_owned()),
+        (pick("Sender", "Remitente"), sender_text(&order.sender)),
         (
-            say("Declared value", "Valor declarado"),
+            pick("Declared value", "Valor declarado"),
             format!("{:.2} {}", details.declared_value, details.currency),
         ),
-        (say("Created", "Creado"), DisplayTime::from_millis(row.created_at).text),
-        (say("Last change", "Último cambio"), DisplayTime::from_millis(row.updated_at).text),
+        (pick("Created", "Creado"), DisplayTime::from_millis(row.created_at).text),
+        (pick("Last change", "Último cambio"), DisplayTime::from_millis(row.updated_at).text),
         (
-            say("Arrival", "Llegada"),
-            arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |arrival| arrival.text),
+            pick("Arrival", "Llegada"),
+            arrival.map_or_else(|| pick("no date", "sin fecha").to_owned(), |arrival| arrival.text),
         ),
-        (say("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
+        (pick("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
     ];
     let weight = details.weight_kg.map(|kg| format!("{kg} kg"));
     let weight = weight.or_else(|| details.weight_lbs.map(|pounds| format!("{pounds} lb")));
@@ -161,12 +161,12 @@ fn detail_rows(parcel: &OwnedParcel, member: &SignedInUser) -> Vec<(&'static str
     let is_voided = record.status == ParcelStatus::Voided;
     let promised = (!is_voided).then(|| record.estimated_delivery.date_naive().to_string());
     let optional = [
-        (say("Promised day", "Fecha prometida"), promised),
-        (say("Weight", "Peso"), weight),
-        (say("Contents", "Contenido"), contents),
-        (say("Your order", "Su pedido"), order.external_order_id.clone()),
-        (say("Reference", "Referencia"), order.customer_reference.clone()),
-        (say("Air waybill", "Guía aérea"), awb.clone()),
+        (pick("Promised day", "Fecha prometida"), promised),
+        (pick("Weight", "Peso"), weight),
+        (pick("Contents", "Contenido"), contents),
+        (pick("Your order", "Su pedido"), order.external_order_id.clone()),
+        (pick("Reference", "Referencia"), order.customer_reference.clone()),
+        (pick("Air waybill", "Guía aérea"), awb.clone()),
     ];
     rows.extend(optional.into_iter().filter_map(|(name, text)| Some((name, text?))));
     rows
@@ -211,9 +211,9 @@ fn join_non_empty(parts: &[&str]) -> String {
 pub(super) async fn download_document(
     State(api): State<Api>,
     Path((environment, number, file)): Path<(String, String, String)>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let tenant = member.tenant(parse_environment(&environment)?);
+    let tenant = user.tenant(parse_environment(&environment)?);
     if file == "invoice.pdf" {
         let invoice = api.service.draw_tenant_invoice(tenant, &number).await?;
         return Ok(file_response(invoice, "-invoice"));

@@ -65,16 +65,16 @@ struct ParcelLine {
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let query = FormFields::parse(query.unwrap_or_default().as_bytes());
     let mut search = ParcelListFilter::from_fields(&query).map_err(|_| ErrorCode::NotFound)?;
     if query.text("environment").is_empty() {
-        search.environment = member.context.environment;
+        search.environment = user.context.environment;
     }
-    let form = member.context.restored_form.as_ref();
+    let form = user.context.restored_form.as_ref();
     let typed = form.and_then(|typed| ParcelListFilter::from_fields(typed).ok());
-    let shown = load_page(&api, &member, typed.unwrap_or(search)).await?;
+    let shown = load_page(&api, &user, typed.unwrap_or(search)).await?;
     let number = form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
     render_page(&ParcelsPage { number, ..shown })
 }
@@ -82,17 +82,17 @@ pub(super) async fn list(
 /// Redirects to the results of a search. A typed text is never part of an address.
 pub(super) async fn search(
     State(api): State<Api>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let found = ParcelListFilter::from_fields(&fields);
     let fault = match (search::search_text(&fields), &found) {
-        (Err((en, es)), _) | (_, &Err((en, es))) => member.language().pick(en, es),
+        (Err((en, es)), _) | (_, &Err((en, es))) => user.language().pick(en, es),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
-        (Ok(Some(text)), Ok(search)) => return show_matches(&api, &member, search, text).await,
+        (Ok(Some(text)), Ok(search)) => return show_matches(&api, &user, search, text).await,
     };
     let all = ParcelListFilter::from_fields(&FormFields::default())
         .map_err(|_| ErrorCode::InternalError)?;
-    let shown = load_page(&api, &member, found.unwrap_or(all)).await?;
+    let shown = load_page(&api, &user, found.unwrap_or(all)).await?;
     let number = fields.text("number").trim().to_owned();
     render_invalid_form(&ParcelsPage { number, fault: Some(fault), ..shown })
 }
@@ -100,30 +100,30 @@ pub(super) async fn search(
 /// Redirects to the parcel if exactly one matches the text; otherwise shows the list of matches.
 async fn show_matches(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
     search: &ParcelListFilter,
     text: String,
 ) -> Result<Response, HttpRefusal> {
     if let Ok(number) = TrackingNumber::parse(&text)
-        && let Some(address) = find_parcel_url(api, member, number.as_str()).await?
+        && let Some(address) = find_parcel_url(api, user, number.as_str()).await?
     {
         return Ok(Redirect::to(&address).into_response());
     }
-    let tenant = member.tenant(search.environment);
+    let tenant = user.tenant(search.environment);
     let find = async |text: &str| {
-        api.service.list_tenant_parcels(tenant, &search.text_query(text), member.language()).await
+        api.service.list_tenant_parcels(tenant, &search.text_query(text), user.language()).await
     };
     // Assume that an exact match was meant, even if other parcels begin with the text.
     let (mut found, mut meta) = find(&format!("\"{text}\"")).await?;
     if found.is_empty() {
         (found, meta) = find(&text).await?;
     }
-    let list = ParcelsPage::new(member, (search.with_page(1), text), &found, &meta);
+    let list = ParcelsPage::new(user, (search.with_page(1), text), &found, &meta);
     match &*found {
         // There may be another match among the parcels that were not searched.
         _ if meta.is_partial => render_page(&list),
         [] => render_invalid_form(&ParcelsPage {
-            fault: Some(no_match_text(member.language())),
+            fault: Some(no_match_text(user.language())),
             ..list
         }),
         [one] => {
@@ -147,12 +147,12 @@ fn no_match_text(language: Language) -> &'static str {
 /// Returns the address of a parcel's page, whether it is in production or in the sandbox.
 async fn find_parcel_url(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
     number: &str,
 ) -> Result<Option<String>, HttpRefusal> {
     for environment in Environment::ALL {
-        let tenant = member.tenant(environment);
-        match api.service.owned_parcel(tenant, number, member.language()).await {
+        let tenant = user.tenant(environment);
+        match api.service.owned_parcel(tenant, number, user.language()).await {
             Ok(OwnedParcel { row, .. }) => {
                 return Ok(Some(parcel::address(environment, row.tracking_number.as_str())));
             }
@@ -166,12 +166,12 @@ async fn find_parcel_url(
 /// Loads a page of the list.
 async fn load_page(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
     search: ParcelListFilter,
 ) -> Result<ParcelsPage, HttpRefusal> {
-    let (tenant, language) = (member.tenant(search.environment), member.language());
+    let (tenant, language) = (user.tenant(search.environment), user.language());
     let (found, meta) = api.service.list_tenant_parcels(tenant, &search.query(), language).await?;
-    Ok(ParcelsPage::new(member, (search, String::new()), &found, &meta))
+    Ok(ParcelsPage::new(user, (search, String::new()), &found, &meta))
 }
 
 impl ParcelsPage {
@@ -181,12 +181,12 @@ impl ParcelsPage {
     }
 
     fn new(
-        member: &SignedInUser,
+        user: &SignedInUser,
         (search, text): (ParcelListFilter, String),
         found: &[ParcelSummary],
         meta: &PageMeta,
     ) -> Self {
-        let language = member.language();
+        let language = user.language();
         let choice = |status: &ParcelStatus| StatusChoice {
             code: status.code().to_owned(),
             name: status.name(language).to_owned(),
@@ -197,11 +197,11 @@ impl ParcelsPage {
         let has_older = !is_search && u64::from(search.page) < meta.total_pages;
         let position = (!is_search).then(|| format!("{} / {}", search.page, meta.total_pages));
         Self {
-            frame: member.frame(Section::Parcels),
+            frame: user.frame(Section::Parcels),
             number: text,
             fault: None,
             statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
-            rows: found.iter().map(|parcel| ParcelLine::new(parcel, member)).collect(),
+            rows: found.iter().map(|parcel| ParcelLine::new(parcel, user)).collect(),
             has_labels: !is_search && found.iter().any(|parcel| has_label(&parcel.status)),
             total: meta.total,
             is_partial: meta.is_partial,
@@ -213,8 +213,8 @@ impl ParcelsPage {
 }
 
 impl ParcelLine {
-    fn new(parcel: &ParcelSummary, member: &SignedInUser) -> Self {
-        let arrival = ArrivalLine::new(parcel.arrival.as_ref(), member.language());
+    fn new(parcel: &ParcelSummary, user: &SignedInUser) -> Self {
+        let arrival = ArrivalLine::new(parcel.arrival.as_ref(), user.language());
         let mut references: Vec<&str> = [&parcel.external_order_id, &parcel.customer_reference]
             .into_iter()
             .filter_map(|reference| reference.as_deref())
@@ -224,7 +224,7 @@ impl ParcelLine {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
             tone: status_tone(&parcel.status),
-            country: parcel.destination_country.name(member.language()).to_owned(),
+            country: parcel.destination_country.name(user.language()).to_owned(),
             reference: references.join(" · "),
             is_late: arrival.as_ref().is_some_and(|arrival| arrival.is_late),
             arrival: arrival.map(|arrival| arrival.text).unwrap_or_default(),

@@ -34,17 +34,17 @@ const COLUMNS: [&str; 11] = [
 pub(super) async fn download(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
     let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
-    let tenant = member.tenant(search.environment);
+    let tenant = user.tenant(search.environment);
     let (mut query, mut writer) = (search.full_list_query(), csv::Writer::from_writer(Vec::new()));
     write(&mut writer, COLUMNS.map(str::to_owned))?;
     for page in 1.. {
         query.page = page;
         let (found, meta) =
-            api.service.list_tenant_parcels(tenant, &query, member.language()).await?;
+            api.service.list_tenant_parcels(tenant, &query, user.language()).await?;
         for parcel in &found {
             write(&mut writer, row(parcel).map(|cell| to_cell(&cell).into_owned()))?;
         }

@@ -42,7 +42,8 @@ impl ParcelListFilter {
         if matches!((from, to), (Some(from), Some(to)) if to < from) {
             return Err(END_BEFORE_START);
         }
-        let status = ParcelStatus::KNOWN.iter().find(|one| one.code() == fields.text("status"));
+        let status =
+            ParcelStatus::KNOWN.iter().find(|status| status.code() == fields.text("status"));
         let is_sandbox = fields.text("environment") == Environment::Sandbox.code();
         Ok(Self {
             environment: if is_sandbox { Environment::Sandbox } else { Environment::Production },

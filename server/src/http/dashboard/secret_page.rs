@@ -23,12 +23,12 @@ struct SecretPage<'a> {
 /// Shows the secret of the key with this name, or of a webhook, and says how long the previous secret works. The link
 /// to the other language leads to `next`.
 pub(super) fn show(
-    member: SignedInUser,
+    user: SignedInUser,
     (key_name, secret): (Option<&str>, &str),
     flash: Option<FlashMessage>,
     next: &str,
 ) -> Result<Response, HttpRefusal> {
     let section = if key_name.is_some() { Section::Keys } else { Section::Webhooks };
-    let frame = member.with_page(next, flash).frame(section);
+    let frame = user.with_page(next, flash).frame(section);
     render_page(&SecretPage { frame, key_name, secret, next })
 }

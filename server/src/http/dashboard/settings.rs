@@ -73,14 +73,14 @@ impl SettingsPage {
     /// Returns the page with this name and contact in its form.
     async fn load(
         api: &Api,
-        member: &SignedInUser,
+        user: &SignedInUser,
         (name, contact): (String, String),
     ) -> Result<Self, HttpRefusal> {
-        let account = Some(member.session.account);
+        let account = Some(user.session.account);
         let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
-        let language = member.language();
+        let language = user.language();
         Ok(Self {
-            frame: member.frame(Section::Settings),
+            frame: user.frame(Section::Settings),
             name,
             contact,
             fault: None,
@@ -88,7 +88,7 @@ impl SettingsPage {
             max_contact: MAX_CONTACT_CHARS,
             password_fault: None,
             max_password: MAX_PASSWORD_CHARS,
-            mails: mails::mail_kind_choices(api, member).await?,
+            mails: mails::mail_kind_choices(api, user).await?,
             changes: log.into_iter().map(|entry| ChangeRow::new(entry, language)).collect(),
         })
     }
@@ -97,34 +97,34 @@ impl SettingsPage {
 /// Shows the form, filled with the current settings.
 pub(super) async fn show(
     State(api): State<Api>,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let shop = api.service.store().shop(member.session.account).await?;
+    let shop = api.service.store().shop(user.session.account).await?;
     let restored =
         |form: &FormFields| (form.text("name").to_owned(), form.text("contact").to_owned());
-    let shown = member.context.restored_form.as_ref().map_or_else(|| shop.to_stored(), restored);
-    render_page(&SettingsPage::load(&api, &member, shown).await?)
+    let shown = user.context.restored_form.as_ref().map_or_else(|| shop.to_stored(), restored);
+    render_page(&SettingsPage::load(&api, &user, shown).await?)
 }
 
 /// Sets the shop's name and contact.
 pub(super) async fn set(
     State(api): State<Api>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let (name, contact) = (fields.text("name"), fields.text("contact"));
     match Shop::parse(name, contact) {
         Ok(shop) => {
-            let (store, account) = (api.service.store(), member.session.account);
+            let (store, account) = (api.service.store(), user.session.account);
             // A form that changes nothing is not recorded in the audit log.
             if store.shop(account).await? != shop {
                 store.set_shop(account, &shop, &Actor::Session.at(api.service.now())).await?;
             }
         }
         Err(fault) => {
-            let text = fault.text(member.language());
+            let text = fault.text(user.language());
             let fault = Some(ShopFieldFault { is_name: fault == ShopError::Name, text });
             let typed = (name.trim().to_owned(), contact.trim().to_owned());
-            let form = SettingsPage::load(&api, &member, typed).await?;
+            let form = SettingsPage::load(&api, &user, typed).await?;
             return render_invalid_form(&SettingsPage { fault, ..form });
         }
     }
@@ -134,17 +134,17 @@ pub(super) async fn set(
 /// Changes the password. The browser continues with a new session.
 pub(super) async fn set_password(
     State(api): State<Api>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let new = fields.text("new");
-    if let Some(fault) = password_fault(&fields, member.language()) {
-        return render_password_form(&api, &member, fault).await;
+    if let Some(fault) = password_fault(&fields, user.language()) {
+        return render_password_form(&api, &user, fault).await;
     }
     let request = LoginRequest {
-        client: member.context.client,
-        account: &member.session.name,
+        client: user.context.client,
+        account: &user.session.name,
         password: fields.text("password"),
-        previous_token: Some(&member.token),
+        previous_token: Some(&user.token),
     };
     match api.service.change_password(request, new).await? {
         LoginOutcome::SignedIn(token) => Ok(with_session_cookie(
@@ -153,11 +153,11 @@ pub(super) async fn set_password(
         )),
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
-            let fault = member.language().pick(
+            let fault = user.language().pick(
                 "The present password is not right. Nothing was changed.",
                 "La contraseña actual no es correcta. No se cambió nada.",
             );
-            render_password_form(&api, &member, fault.to_owned()).await
+            render_password_form(&api, &user, fault.to_owned()).await
         }
     }
 }
@@ -183,10 +183,10 @@ fn password_fault(fields: &FormFields, language: Language) -> Option<String> {
 /// Shows the form again with the fault of the password; passwords are not filled in again.
 async fn render_password_form(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
     fault: String,
 ) -> Result<Response, HttpRefusal> {
-    let shop = api.service.store().shop(member.session.account).await?;
-    let shown = SettingsPage::load(api, member, shop.to_stored()).await?;
+    let shop = api.service.store().shop(user.session.account).await?;
+    let shown = SettingsPage::load(api, user, shop.to_stored()).await?;
     render_invalid_form(&SettingsPage { password_fault: Some(fault), ..shown })
 }

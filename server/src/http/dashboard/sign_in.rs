@@ -94,17 +94,16 @@ async fn render_interrupted_form(
 ) -> Option<Response> {
     let (form, fields) = interrupted.filled_form()?;
     context.restored_form = Some(fields);
-    let member = SignedInUser::with_token(&api, context, token.to_owned()).await.ok()??;
-    let (member, api) =
-        (member.with_page(form.path(), Some(FlashMessage::FormRestored)), State(api));
+    let user = SignedInUser::with_token(&api, context, token.to_owned()).await.ok()??;
+    let (user, api) = (user.with_page(form.path(), Some(FlashMessage::FormRestored)), State(api));
     let page = match form {
-        FormPage::NewKey => keys::new_form(api, member).await,
+        FormPage::NewKey => keys::new_form(api, user).await,
         FormPage::Webhook(environment) => {
             let environment = Path(environment.code().to_owned());
-            webhooks::show(api, environment, RawQuery(None), member).await
+            webhooks::show(api, environment, RawQuery(None), user).await
         }
-        FormPage::Settings => settings::show(api, member).await,
-        FormPage::Parcels => parcels::list(api, RawQuery(None), member).await,
+        FormPage::Settings => settings::show(api, user).await,
+        FormPage::Parcels => parcels::list(api, RawQuery(None), user).await,
     };
     page.ok()
 }
@@ -114,6 +113,6 @@ pub(super) async fn sign_out(
     State(api): State<Api>,
     submitted: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    api.service.sign_out(&submitted.member.token).await?;
+    api.service.sign_out(&submitted.user.token).await?;
     Ok(without_session_cookie(Redirect::to(SIGN_IN).into_response()))
 }

@@ -103,7 +103,7 @@ async fn check_that_a_form_creates_one_secret(one: Store, other: Store) {
     let (one, other) = (server(one, 1), server(other, 2));
     one.sign_in().await;
     // The button is pressed twice: only one request creates a key. Reloading creates none.
-    let sent = async |path: &str, fields: &str| {
+    let send_twice = async |path: &str, fields: &str| {
         let form = (path, fields);
         let (first, second) =
             tokio::join!(one.post(SESSIONS[0], form), other.post(SESSIONS[0], form));
@@ -114,16 +114,16 @@ async fn check_that_a_form_creates_one_secret(one: Store, other: Store) {
     };
     let key = field(&one.render_page("/dashboard/keys/new").await, "once");
     let key = format!("name=Shop&environment=sandbox&countries=all&{key}");
-    sent("/dashboard/keys", &key).await;
+    send_twice("/dashboard/keys", &key).await;
     let list = one.render_page("/dashboard/keys").await;
     assert_eq!(list.matches("<h2>Shop</h2>").count(), 1);
     let (_, rest) = list.split_once("/dashboard/keys/key_").unwrap();
     let rotate = format!("/dashboard/keys/key_{}/rotate", rest.split_once('/').unwrap().0);
     let seen = field(&one.render_page(&rotate).await, "seen");
-    sent(&rotate, &format!("overlap=0&{seen}")).await;
-    sent(WEBHOOK_PATH, "url=https://shop.example/").await;
+    send_twice(&rotate, &format!("overlap=0&{seen}")).await;
+    send_twice(WEBHOOK_PATH, "url=https://shop.example/").await;
     let seen = field(&one.render_page(WEBHOOK_PATH).await, "seen");
-    sent(&format!("{WEBHOOK_PATH}/rotate"), &seen).await;
+    send_twice(&format!("{WEBHOOK_PATH}/rotate"), &seen).await;
     // Another account learns nothing from this form: the same fields create that account's own key.
     assert!(other.post(SESSIONS[1], ("/dashboard/keys", &key)).await.is_some());
 }

@@ -107,15 +107,15 @@ pub(super) async fn show(
     State(api): State<Api>,
     Path(environment): Path<String>,
     RawQuery(query): RawQuery,
-    member: SignedInUser,
+    user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
     let number =
         pagination::requested_page(&FormFields::parse(query.unwrap_or_default().as_bytes()));
-    let hook = find(&api, member.tenant(environment)).await?;
+    let hook = find(&api, user.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let state = PageState { environment, url, kinds, fault: None, page: number };
-    render_page(&load_page(&api, &member, state).await?)
+    render_page(&load_page(&api, &user, state).await?)
 }
 
 /// Redirects to the page of a webhook. The browser may request the address of a button with GET, for example on reload.
@@ -129,23 +129,23 @@ pub(super) async fn redirect_to_webhook_page(
 pub(super) async fn set(
     State(api): State<Api>,
     Path(environment): Path<String>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
-    let (tenant, address) = (member.tenant(environment), address(environment));
+    let (tenant, address) = (user.tenant(environment), address(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = selected_kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let allowed_hosts = api.service.settings().allowed_hosts(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, allowed_hosts }, api.service.now());
     match api.service.endpoints(Actor::Session).upsert(request.clone(), now).await {
         Ok((endpoint, true)) => {
-            secret_page::show(member, (None, &endpoint.secret.expose()), None, &address)
+            secret_page::show(user, (None, &endpoint.secret.expose()), None, &address)
         }
         Ok((_, false)) => Ok(redirect_with_flash(&address, FlashMessage::WebhookSaved)),
         Err(EndpointError::Address(invalid)) => {
-            let fault = Some(invalid.text(member.language()));
+            let fault = Some(invalid.text(user.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
-            render_invalid_form(&load_page(&api, &member, state).await?)
+            render_invalid_form(&load_page(&api, &user, state).await?)
         }
         Err(error) => Err(to_http_refusal(error)),
     }
@@ -155,10 +155,10 @@ pub(super) async fn set(
 pub(super) async fn perform_action(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
-    SubmittedForm { member, fields }: SubmittedForm,
+    SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
-    let (tenant, now) = (member.tenant(environment), api.service.now());
+    let (tenant, now) = (user.tenant(environment), api.service.now());
     let endpoints = api.service.endpoints(Actor::Session);
     let address = address(environment);
     let result = match action.as_str() {
@@ -174,7 +174,7 @@ pub(super) async fn perform_action(
             let is_current = |secret: &[u8]| api.service.is_form_token(secret, fields.text("seen"));
             match endpoints.replace_secret(tenant, is_current, now).await {
                 Ok(Some(secret)) => {
-                    return secret_page::show(member, (None, &secret.expose()), None, &address);
+                    return secret_page::show(user, (None, &secret.expose()), None, &address);
                 }
                 other => other.map(|_| FlashMessage::SecretAlreadyReplaced),
             }
@@ -190,25 +190,25 @@ pub(super) async fn perform_action(
 /// Loads the webhook and a page of its log.
 async fn load_page(
     api: &Api,
-    member: &SignedInUser,
+    user: &SignedInUser,
     state: PageState,
 ) -> Result<WebhookPage, HttpRefusal> {
     let PageState { environment, mut url, kinds: mut chosen, fault, page } = state;
-    let (tenant, now) = (member.tenant(environment), api.service.now());
-    let language = member.language();
+    let (tenant, now) = (user.tenant(environment), api.service.now());
+    let language = user.language();
     let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let skipped = pagination::offset(page, EVENTS_PER_PAGE);
     let mut logged = api.service.webhook_deliveries(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
-    if let Some(form) = &member.context.restored_form {
+    if let Some(form) = &user.context.restored_form {
         form.text("url").clone_into(&mut url);
         chosen = selected_kinds(form).unwrap_or(chosen);
     }
     let secret_token = |hook: &Endpoint| api.service.form_token(hook.secret.as_bytes());
     Ok(WebhookPage {
-        frame: member.frame(Section::Webhooks),
+        frame: user.frame(Section::Webhooks),
         environment,
         hook: hook.map(|hook| WebhookView::new(&hook, secret_token(&hook), (now, language))),
         url,
@@ -386,7 +386,7 @@ fn to_http_refusal(error: EndpointError) -> HttpRefusal {
     }
 }
 
-/// Parses an environment in a path; any other word is a 404.
-pub(super) fn parse_environment(word: &str) -> Result<Environment, HttpRefusal> {
-    body::parse_environment(word).ok_or_else(|| ErrorCode::NotFound.into())
+/// Parses an environment in a path; an unknown code is a 404.
+pub(super) fn parse_environment(code: &str) -> Result<Environment, HttpRefusal> {
+    body::parse_environment(code).ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -151,10 +151,10 @@ fn order_schema(all: &[(String, RefOr<Schema>)]) -> Value {
     };
     let mut properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
     // A reference, so that generated programs define the type only once.
-    let words = json!({ "$ref": format!("#/components/schemas/{}", schema_name::<IdType>()) });
+    let id_type = json!({ "$ref": format!("#/components/schemas/{}", schema_name::<IdType>()) });
     properties.insert(
         "receiver_document_type".to_owned(),
-        json!({ "oneOf": [words, { "type": "null" }], "description": "`receiver.idType`" }),
+        json!({ "oneOf": [id_type, { "type": "null" }], "description": "`receiver.idType`" }),
     );
     json!({ "type": "object", "required": REQUIRED, "properties": properties })
 }

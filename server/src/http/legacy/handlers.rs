@@ -88,7 +88,8 @@ pub(super) async fn track(
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
     let list = body::query_parameter(query.as_deref(), "number").unwrap_or_default();
-    let numbers: Vec<_> = list.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+    let numbers: Vec<_> =
+        list.split(',').map(str::trim).filter(|number| !number.is_empty()).collect();
     if numbers.is_empty() || numbers.len() > MAX_NUMBERS {
         return Err(Refusal::invalid(&[count_fault()]).into());
     }

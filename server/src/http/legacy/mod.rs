@@ -1,9 +1,9 @@
 //! The legacy API: its routes, its flat responses, and the headers that announce its end (docs/api.md, Legacy API).
 //!
 //! To remove it, delete this folder, `templates/legacy`, its lines in `http/routes.rs` and its parts in other layers:
-//! `domain/legacy.rs` (the translation and the dates), `service/legacy.rs` and `store/legacy.rs` (counts of its use),
-//! `dashboard/legacy.rs` with its template and `process/legacy.rs` (which show them), `--legacy-deprecated` and
-//! `--legacy-sunset` of `serve`, and its rows in the table of operations.
+//! `server/domain/src/legacy.rs` (the translation and the dates), `service/legacy.rs` and `server/store/src/legacy.rs`
+//! (counts of its use), `dashboard/legacy.rs` with its template and `process/legacy.rs` (which show them),
+//! `--legacy-deprecated` and `--legacy-sunset` of `serve`, and its rows in the table of operations.
 
 #[cfg(test)]
 pub(super) mod description;

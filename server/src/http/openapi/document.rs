@@ -230,7 +230,7 @@ mod tests {
     /// `PARCELO_BLESS=1` writes the documents that the code describes.
     #[test]
     fn the_checked_in_documents_match_the_code() {
-        // As values: names are in the order of the alphabet.
+        // As JSON values, because their members are sorted by name.
         let value = |document: OpenApi| serde_json::to_value(&document).unwrap();
         let mut mock_document = service();
         mock_document.merge(controls());
@@ -249,7 +249,10 @@ mod tests {
                 let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
                 std::fs::write(root.join(path), &written).unwrap();
             } else {
-                assert!(checked_in == written, "{path} is old: run `just bless`, look at the diff");
+                assert!(
+                    checked_in == written,
+                    "{path} is out of date: run `just bless` and review the diff"
+                );
             }
         }
     }

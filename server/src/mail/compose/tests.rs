@@ -1,4 +1,4 @@
-//! Golden e-mails: text and HTML of each piece of news in both languages, under hostile names.
+//! Compares the text and the HTML of each kind of e-mail with golden files, in both languages and with hostile names.
 
 use std::{fs, path::PathBuf};
 
@@ -72,7 +72,7 @@ fn composed(
 const RECEIVER: MailRecipient = MailRecipient::Receiver;
 const SENDER: MailRecipient = MailRecipient::Sender;
 
-/// Every piece of news with the name of its golden file.
+/// Every kind of e-mail with the name of its golden file.
 const MAIL_CASES: [(&str, MailKind, State, MailRecipient); 11] = [
     ("on-its-way", MailKind::OnItsWay, State::PickedUp, RECEIVER),
     ("held", MailKind::Held, State::CustomsHold, RECEIVER),
@@ -101,7 +101,7 @@ fn each_e_mail_matches_its_golden_file() {
             faults.extend(golden_difference(&format!("{name}.{language}.html"), &mail.html));
         }
     }
-    assert!(faults.is_empty(), "look at them, then PARCELO_BLESS=1: {faults:?}");
+    assert!(faults.is_empty(), "review these, then run with PARCELO_BLESS=1: {faults:?}");
 }
 
 fn golden_difference(name: &str, now: &str) -> Option<String> {
@@ -114,7 +114,7 @@ fn golden_difference(name: &str, now: &str) -> Option<String> {
 }
 
 #[test]
-fn user_texts_are_neither_links_nor_in_subjects() {
+fn user_texts_become_no_links_and_are_not_in_subjects() {
     for (name, kind, state, recipient) in MAIL_CASES {
         let mut order = order("US", "EC");
         order.receiver.full_name =

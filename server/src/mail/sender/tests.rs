@@ -35,8 +35,8 @@ impl MailTransport for Subjects {
     }
 }
 
-/// Creates a parcel that its carrier has just picked up; its receiver is the same each time.
-async fn picked_up(service: &Service, environment: Environment, number: &str) {
+/// Creates a parcel that its carrier has just picked up. All of these parcels have the same receiver.
+async fn create_picked_up_parcel(service: &Service, environment: Environment, number: &str) {
     let caller = caller_in(service, environment).await;
     let mut order = sample::order();
     order["idempotencyKey"] = json!(number);
@@ -58,11 +58,11 @@ async fn sent_subjects(allowed: &[&str]) -> Vec<String> {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = Arc::new(service(&clock));
     service.enable_mails(Millis(0)).await.unwrap();
-    for place in 0..=MAX_DAILY_PER_ADDRESS {
-        let number = format!("SB-NORMAL-{place:04}");
-        picked_up(&service, Environment::Sandbox, &number).await;
+    for index in 0..=MAX_DAILY_PER_ADDRESS {
+        let number = format!("SB-NORMAL-{index:04}");
+        create_picked_up_parcel(&service, Environment::Sandbox, &number).await;
     }
-    picked_up(&service, Environment::Production, "EC-NORMAL-0001").await;
+    create_picked_up_parcel(&service, Environment::Production, "EC-NORMAL-0001").await;
     clock.set(clock.now().plus(BURST_DELAY_MILLIS));
     let subjects = Arc::new(Subjects::default());
     let allowed = allowed.iter().map(|text| AllowedRecipient::parse(text).unwrap());

@@ -270,11 +270,11 @@ async fn a_connection_is_kept_after_a_refused_recipient() {
 }
 
 fn certificate() -> (Certificate, Arc<ServerConfig>) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let chain = vec![made.cert.der().clone()];
+    let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der()).unwrap();
+    let chain = vec![generated.cert.der().clone()];
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key);
-    (Certificate::from_der(made.cert.der().to_vec()).unwrap(), Arc::new(config.unwrap()))
+    (Certificate::from_der(generated.cert.der().to_vec()).unwrap(), Arc::new(config.unwrap()))
 }
 
 fn tls_trusting(certificate: Certificate) -> TlsParameters {

@@ -1,5 +1,5 @@
 //! The mock server's controls over HTTP, under `/__mock/`, for suites in any language: clock, faults, requests, keys,
-//! webhooks. They need no key, and `serve` does not have them.
+//! webhooks. They need no key. `parcelo-server serve` does not have them.
 
 #[cfg(test)]
 #[cfg(feature = "server")]

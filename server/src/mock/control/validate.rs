@@ -34,7 +34,7 @@ pub(super) fn plan_fault(server: &MockServer, requested: &PlannedFault) -> Resul
 }
 
 impl PlannedFault {
-    /// Begins a fault of the selected requests.
+    /// Starts to plan a fault for the selected requests.
     fn select_requests<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
         let faults = server.faults();
         let mut fault = match &self.operation {

@@ -26,7 +26,7 @@ async fn with_damaged_parcel() -> (TestService, Vec<String>) {
 async fn a_list_omits_but_counts_an_unreadable_parcel() {
     let (test, numbers) = with_damaged_parcel().await;
     let (page, PageMeta { total, .. }) = test.list().await.unwrap();
-    let mut listed: Vec<_> = page.iter().map(|one| one.tracking_number.to_string()).collect();
+    let mut listed: Vec<_> = page.iter().map(|parcel| parcel.tracking_number.to_string()).collect();
     listed.sort();
     assert_eq!((&listed[..], total), (&numbers[1..], 3));
     assert!(test.unreadable_reads().await >= 1);

@@ -27,8 +27,8 @@ use crate::{
 #[tokio::test]
 async fn a_thousand_due_tenants_are_leased_in_five_commits() {
     let test = TestService::new().await;
-    for place in 0..1_000 {
-        let tenant = test.caller(&format!("shop-{place}"), Environment::Sandbox).await.tenant();
+    for index in 0..1_000 {
+        let tenant = test.caller(&format!("shop-{index}"), Environment::Sandbox).await.tenant();
         test.subscribe(tenant, DEAD).await;
         test.endpoints().send_test(tenant, START).await.unwrap();
     }
@@ -69,7 +69,7 @@ impl WebhookTransport for SilentTransport {
 struct FakeNetwork {
     clock: TokioClock,
     /// The time from commit to delivery of each event for a live receiver.
-    took: Mutex<Vec<i64>>,
+    latencies: Mutex<Vec<i64>>,
     hanging: AtomicUsize,
 }
 
@@ -87,8 +87,8 @@ impl WebhookTransport for FakeNetwork {
             tokio::time::sleep(Duration::from_millis(20)).await;
             let id = delivery.headers[0].1.strip_prefix("evt_").unwrap();
             let written = Ulid::from_string(id).unwrap().timestamp_ms();
-            let took = self.clock.now().0 - i64::try_from(written).unwrap();
-            self.took.lock().unwrap().push(took);
+            let latency = self.clock.now().0 - i64::try_from(written).unwrap();
+            self.latencies.lock().unwrap().push(latency);
             (20, Ok(EndpointResponse { status: 204, retry_after: None, body_prefix: Vec::new() }))
         })
     }
@@ -99,8 +99,8 @@ impl WebhookTransport for FakeNetwork {
 async fn measure_latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
     let test = TestService::new().await;
     let clock = TokioClock::starting_at(START);
-    let (took, hanging) = (Mutex::default(), AtomicUsize::default());
-    let network = Arc::new(FakeNetwork { clock, took, hanging });
+    let (latencies, hanging) = (Mutex::default(), AtomicUsize::default());
+    let network = Arc::new(FakeNetwork { clock, latencies, hanging });
     let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
     let settings = test.service.settings().clone();
     let service = Arc::new(Service::new(store, Arc::new(clock), ids, settings));
@@ -109,9 +109,9 @@ async fn measure_latencies(live: usize, dead: usize, events: usize) -> Vec<i64> 
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     let mut tenants = Vec::new();
     // The dead receivers come first, so that an order by age would serve them before the others.
-    for place in 0..dead + live {
-        let url = if place < dead { DEAD } else { LIVE };
-        tenants.push(test.subscriber(&format!("shop-{place}"), url).await.tenant());
+    for index in 0..dead + live {
+        let url = if index < dead { DEAD } else { LIVE };
+        tenants.push(test.subscriber(&format!("shop-{index}"), url).await.tenant());
     }
     for _ in 0..events {
         for tenant in &tenants {
@@ -121,23 +121,26 @@ async fn measure_latencies(live: usize, dead: usize, events: usize) -> Vec<i64> 
     }
     assert_eq!(network.hanging.load(Ordering::SeqCst) > 0, dead > 0);
     running.abort();
-    let mut took = network.took.lock().unwrap().clone();
-    took.sort_unstable();
-    assert_eq!(took.len(), live * events, "everything arrived at the live ones");
-    took
+    let mut latencies = network.latencies.lock().unwrap().clone();
+    latencies.sort_unstable();
+    assert_eq!(latencies.len(), live * events, "everything arrived at the live ones");
+    latencies
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_dead_receiver_among_a_hundred_delays_no_other() {
-    let p99 = |took: Vec<i64>| took[took.len() * 99 / 100];
+    let p99 = |latencies: Vec<i64>| latencies[latencies.len() * 99 / 100];
     let (without, with) =
         (p99(measure_latencies(99, 0, 30).await), p99(measure_latencies(99, 1, 30).await));
-    assert!(without >= 20, "{without} ms: the network takes as long");
+    assert!(without >= 20, "{without} ms, although the network takes 20");
     assert!(2 * with <= 3 * without, "{with} ms, and {without} ms without the dead one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_receivers_leave_slots_for_live_ones() {
-    let took = measure_latencies(5, 200, 12).await;
-    assert!(took.last() < Some(&50), "{took:?}: no live one waits for a slot of the dead");
+    let latencies = measure_latencies(5, 200, 12).await;
+    assert!(
+        latencies.last() < Some(&50),
+        "{latencies:?}: no live receiver waits for the slot of a dead one"
+    );
 }

@@ -32,10 +32,10 @@ async fn an_unreadable_endpoint_delays_no_other() {
     test.deliver_all().await;
     let expected =
         ["second", "third"].map(|account| format!("PARCEL-{account}-01 LABEL_GENERATED"));
-    let mut words = receiver.statuses();
-    words.sort();
-    assert_eq!(words, expected);
-    let off = test.service.store().switched_off(tenants[0]).await.unwrap();
+    let mut statuses = receiver.statuses();
+    statuses.sort();
+    assert_eq!(statuses, expected);
+    let off = test.service.store().disabled_endpoint(tenants[0]).await.unwrap();
     assert_eq!(off, Some((DisabledBy::Unreadable, 1)), "its event is held");
 
     let caller = test.caller("first", Environment::Production).await;
@@ -44,9 +44,9 @@ async fn an_unreadable_endpoint_delays_no_other() {
     let missed = EventsToReplay::MissedSince(START);
     test.endpoints().replay(tenants[0], missed, START).await.unwrap();
     test.deliver_all().await;
-    let words = receiver.statuses();
+    let statuses = receiver.statuses();
     let expected = ["01", "02"].map(|number| format!("PARCEL-first-{number} LABEL_GENERATED"));
-    assert_eq!(words[2..], expected, "set up again, it gets what it missed");
+    assert_eq!(statuses[2..], expected, "once set up again, it gets the events that it missed");
 }
 
 #[tokio::test]
@@ -61,11 +61,11 @@ async fn an_unreadable_event_fails_alone_and_once() {
         }
         test.damage(tenant, what).await;
         test.deliver_all().await;
-        let mut words = receiver.statuses();
-        words.sort();
+        let mut statuses = receiver.statuses();
+        statuses.sort();
         let expected: Vec<_> =
             (1..5).map(|number| format!("PARCEL-{number:05} LABEL_GENERATED")).collect();
-        assert_eq!(words, expected, "{what:?}: the others arrive, each once");
+        assert_eq!(statuses, expected, "{what:?}: the others arrive, each once");
         let due = test.service.next_delivery_due().await.unwrap();
         assert_eq!(due, None, "{what:?}: it is not leased again");
         assert!(test.disabled(tenant).await.is_none(), "{what:?}");

@@ -20,8 +20,8 @@ impl TestService {
         logged.iter().map(|logged| logged.attempts.len()).sum()
     }
 
-    /// Checks that an answer from before a reset does not settle the tenant's event from after it.
-    async fn assert_settled_by_its_own(
+    /// Checks that a response from before a reset does not settle the tenant's event from after it.
+    async fn assert_late_response_is_ignored(
         &self,
         tenant: Tenant,
         (late, own): (Delivery, Delivery),
@@ -29,7 +29,7 @@ impl TestService {
     ) {
         self.settle_with_status(late, status).await;
         assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
-        assert_eq!(self.attempts(tenant).await, 0, "{status}: the late answer is in its log");
+        assert_eq!(self.attempts(tenant).await, 0, "{status}: the late response is not in its log");
         assert!(self.disabled(tenant).await.is_none(), "{status}");
         self.settle_with_status(own, 200).await;
         assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Delivered], "{status}");
@@ -49,7 +49,7 @@ async fn a_response_from_before_a_reset_settles_no_other_event() {
         test.service.store().reset(ours).await.unwrap();
         test.endpoints().send_test(theirs, START).await.unwrap();
         let own = test.lease_one(theirs).await;
-        test.assert_settled_by_its_own(theirs, (late, own), status).await;
+        test.assert_late_response_is_ignored(theirs, (late, own), status).await;
     }
 }
 
@@ -67,7 +67,7 @@ async fn a_response_from_before_a_reset_settles_no_new_event() {
         test.service.store().reset(tenant).await.unwrap();
         test.service.store().enqueue(tenant, event).await.unwrap();
         let own = test.lease_one(tenant).await;
-        test.assert_settled_by_its_own(tenant, (late, own), status).await;
+        test.assert_late_response_is_ignored(tenant, (late, own), status).await;
     }
 }
 
@@ -100,7 +100,7 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn an_event_of_a_deleted_manifest_never_shows_its_successor() {
+async fn an_event_of_a_deleted_manifest_never_has_a_later_manifest() {
     let test = TestService::new().await;
     let receiver = test.receiver(|_| 200).await;
     let ours = test.caller("ours", Environment::Sandbox).await.tenant();

@@ -46,10 +46,10 @@ impl ReceiverLog {
     }
 }
 
-async fn logging_receiver(log: &Arc<Mutex<ReceiverLog>>, came: &Arc<Notify>) -> Receiver {
-    let (log, came) = (Arc::clone(log), Arc::clone(came));
+async fn start_logging_receiver(log: &Arc<Mutex<ReceiverLog>>, arrival: &Arc<Notify>) -> Receiver {
+    let (log, arrival) = (Arc::clone(log), Arc::clone(arrival));
     receiver(move |headers, body| {
-        let (log, came) = (Arc::clone(&log), Arc::clone(&came));
+        let (log, arrival) = (Arc::clone(&log), Arc::clone(&arrival));
         async move {
             let id = headers[ID].to_str().unwrap().to_owned();
             log.lock().unwrap().record_arrival(&id, &body);
@@ -58,7 +58,7 @@ async fn logging_receiver(log: &Arc<Mutex<ReceiverLog>>, came: &Arc<Notify>) -> 
                 tokio::task::yield_now().await;
             }
             log.lock().unwrap().without_response.remove(&id);
-            came.notify_one();
+            arrival.notify_one();
             ((START, headers, body), Response::new(Body::empty()))
         }
     })
@@ -79,11 +79,11 @@ async fn count_delivered(service: &Service) -> u64 {
 async fn deliver_from_both_servers(parcels: usize) {
     let Some([one, other]) = two_servers().await else { return };
     let servers = [TestService::with_store(one, 1).await, TestService::with_store(other, 2).await];
-    let (log, came) = (Arc::default(), Arc::default());
-    let receiver = logging_receiver(&log, &came).await;
+    let (log, arrival) = (Arc::default(), Arc::default());
+    let receiver = start_logging_receiver(&log, &arrival).await;
     let mut callers = Vec::new();
-    for place in 0..TENANTS {
-        callers.push(servers[0].subscriber(&format!("shop-{place}"), &receiver.url).await);
+    for index in 0..TENANTS {
+        callers.push(servers[0].subscriber(&format!("shop-{index}"), &receiver.url).await);
     }
     let (stops, dispatchers): (Vec<_>, Vec<_>) = servers
         .iter()
@@ -94,13 +94,13 @@ async fn deliver_from_both_servers(parcels: usize) {
             (stop, tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await }))
         })
         .unzip();
-    let numbers: Vec<String> = (0..parcels).map(|place| format!("PARCEL-{place:06}")).collect();
+    let numbers: Vec<String> = (0..parcels).map(|index| format!("PARCEL-{index:06}")).collect();
     for (chunk, numbers) in numbers.chunks(50).enumerate() {
-        let server = |place: usize| &servers[(chunk + place) % 2];
+        let server = |index: usize| &servers[(chunk + index) % 2];
         let creates = numbers
             .iter()
             .enumerate()
-            .map(|(place, number)| server(place).create(&callers[place % TENANTS], number));
+            .map(|(index, number)| server(index).create(&callers[index % TENANTS], number));
         join_all(creates).await;
     }
     let carrier = servers[0].carrier().await;
@@ -117,7 +117,7 @@ async fn deliver_from_both_servers(parcels: usize) {
     let all = parcels * (1 + SCANS.len());
     let arrived = async {
         while log.lock().unwrap().arrived.len() < all {
-            came.notified().await;
+            arrival.notified().await;
         }
     };
     let limit = Duration::from_secs(if parcels > 1_000 { 1_800 } else { 240 });
@@ -127,7 +127,7 @@ async fn deliver_from_both_servers(parcels: usize) {
     assert_delivered_once_in_order(&log.lock().unwrap(), all);
     for caller in &callers {
         let log = servers[0].service.store().deliveries(caller.tenant(), all).await.unwrap();
-        assert!(log.iter().all(|one| one.delivery_status == DeliveryStatus::Delivered));
+        assert!(log.iter().all(|logged| logged.delivery_status == DeliveryStatus::Delivered));
         assert_eq!(log.len(), all / TENANTS, "no tenant has another's events");
     }
     let counts =
@@ -139,7 +139,11 @@ async fn deliver_from_both_servers(parcels: usize) {
 fn assert_delivered_once_in_order(log: &ReceiverLog, all: usize) {
     assert_eq!(log.overlapping, 0, "no event was sent by both at the same time");
     let twice = log.arrived.values().filter(|times| **times > 1).count();
-    assert_eq!((log.arrived.len(), twice), (all, 0), "no server failed, so each event came once");
+    assert_eq!(
+        (log.arrived.len(), twice),
+        (all, 0),
+        "no server failed, so each event arrived once"
+    );
     for (number, sequences) in &log.sequences {
         assert!(sequences.is_sorted(), "{number}: {sequences:?}");
     }

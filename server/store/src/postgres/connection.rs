@@ -68,7 +68,7 @@ macro_rules! column {
 pub(super) use column;
 
 /// The values of a statement's parameters.
-pub(crate) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A factory of connections to one database.
 #[derive(Clone)]
@@ -288,12 +288,12 @@ impl Connection {
         self.await_answer(self.client.batch_execute(sql)).await
     }
 
-    pub(crate) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
+    pub(crate) async fn execute(&self, sql: &str, given: Params<'_>) -> DbResult<u64> {
         let statement = self.prepared(sql).await?;
         self.await_answer(self.client.execute(&statement, given)).await
     }
 
-    pub(crate) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
+    pub(crate) async fn all(&self, sql: &str, given: Params<'_>) -> DbResult<Vec<Row>> {
         let statement = self.prepared(sql).await?;
         self.await_answer(self.client.query(&statement, given)).await
     }
@@ -319,7 +319,7 @@ impl Connection {
     }
 
     /// Returns the only value of a statement that always has a row.
-    pub(super) async fn value<T>(&self, sql: &str, given: Given<'_>) -> DbResult<T>
+    pub(super) async fn value<T>(&self, sql: &str, given: Params<'_>) -> DbResult<T>
     where
         T: for<'a> FromSql<'a>,
     {
@@ -330,7 +330,7 @@ impl Connection {
     pub(super) async fn only<T>(
         &self,
         sql: &str,
-        given: Given<'_>,
+        given: Params<'_>,
         read: impl FnOnce(&Row) -> DbResult<T>,
     ) -> DbResult<T> {
         let rows = self.all(sql, given).await?;
@@ -341,7 +341,7 @@ impl Connection {
     pub(super) async fn each<T>(
         &self,
         sql: &str,
-        given: Given<'_>,
+        given: Params<'_>,
         read: impl FnMut(&Row) -> DbResult<T>,
     ) -> DbResult<Vec<T>> {
         self.all(sql, given).await?.iter().map(read).collect()

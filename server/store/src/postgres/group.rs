@@ -88,7 +88,7 @@ impl<'a> Group<'a> {
         let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
         let may_be_disabled: Vec<Tenant> =
-            writes.iter().filter_map(Write::may_switch_off).collect();
+            writes.iter().filter_map(Write::may_disable_endpoint_of).collect();
         let load = async {
             let lock = if may_be_disabled.is_empty() { "SHARE" } else { "UPDATE" };
             subscriptions.load(db, lock, owners(writes).chain(may_be_disabled).collect()).await

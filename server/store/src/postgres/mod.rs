@@ -159,7 +159,7 @@ impl Store {
             backlogs: tokio::sync::Mutex::default(),
             stranded_searched_to: AtomicI64::new(0),
             #[cfg(any(test, feature = "test-util"))]
-            leases_by_database: AtomicBool::new(!test_util::cluster::is_used()),
+            leases_by_database: AtomicBool::new(!test_util::is_used()),
             unreadable_parcels: AtomicU64::new(0),
             unreadable_events: AtomicU64::new(0),
         }));

@@ -12,3 +12,14 @@
 pub(crate) mod cluster;
 pub(crate) mod proxy;
 pub(crate) mod statements;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set once a test of this process has made a database: its stores go by the time that the test passes.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if this process makes databases for tests, as this crate's own tests do. A program that has the feature
+/// `test-util` only because tests were built with it does not.
+pub(crate) fn is_used() -> bool {
+    cfg!(test) || IS_USED.load(Ordering::Relaxed)
+}

@@ -134,7 +134,7 @@ impl Write {
     }
 
     /// Returns the tenant whose endpoint the write may turn off.
-    pub(super) fn may_switch_off(&self) -> Option<Tenant> {
+    pub(super) fn may_disable_endpoint_of(&self) -> Option<Tenant> {
         let Self::Settle(one) = self else { return None };
         match one.settlement.decision {
             RetryDecision::Gone | RetryDecision::GivenUp => Some(one.settlement.lease.tenant),

@@ -124,8 +124,8 @@ fn lock(table: &Mutex<HashTable<Entry>>) -> MutexGuard<'_, HashTable<Entry>> {
 mod tests {
     use super::*;
 
-    fn key(draw: &mut fastrand::Rng) -> KeyPart {
-        KeyPart(std::array::from_fn(|_| draw.u8(..)))
+    fn key(rng: &mut fastrand::Rng) -> KeyPart {
+        KeyPart(std::array::from_fn(|_| rng.u8(..)))
     }
 
     fn bytes(map: &KeyMap) -> usize {
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn a_key_has_the_rows_that_were_added_and_no_others() {
-        let (map, mut draw) = (KeyMap::new(), fastrand::Rng::with_seed(1));
-        let keys: Vec<_> = (0..20_000).map(|_| key(&mut draw)).collect();
+        let (map, mut rng) = (KeyMap::new(), fastrand::Rng::with_seed(1));
+        let keys: Vec<_> = (0..20_000).map(|_| key(&mut rng)).collect();
         assert!((1..).zip(&keys).all(|(id, key)| map.insert(*key, id)));
         assert!((1..).zip(&keys).all(|(id, key)| map.rows(*key) == [id]));
         assert!((1..).zip(&keys).all(|(id, key)| !map.insert(*key, id)), "known already");
         assert_eq!(map.len(), 20_000);
-        assert!((0..20_000).all(|_| map.rows(key(&mut draw)).is_empty()));
+        assert!((0..20_000).all(|_| map.rows(key(&mut rng)).is_empty()));
     }
 
     #[test]
@@ -160,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_key_takes_at_most_32_bytes_and_gives_them_back() {
-        let (map, mut draw) = (KeyMap::new(), fastrand::Rng::with_seed(2));
+        let (map, mut rng) = (KeyMap::new(), fastrand::Rng::with_seed(2));
         for id in 1..=300_000 {
-            map.insert(key(&mut draw), id);
+            map.insert(key(&mut rng), id);
             if id >= 20_000 && id % 20_000 == 0 {
                 let each = bytes(&map) / map.len();
                 assert!(each <= 32, "{each} bytes each at {id}");

@@ -153,18 +153,18 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
 }
 
 async fn a_stale_version_changes_nothing(store: Store) {
-    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let before = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     assert_eq!(before.version, Version(1));
     for expect in [(before.key, Version(2)), (before.key, Version(0)), (UNKNOWN, Version(1))] {
         let mut changes = create(sandbox(1), "SB-SECOND-0001", 7);
-        changes.ops.push(moved(&before, State::InTransit, 0));
+        changes.ops.push(move_parcel(&before, State::InTransit, 0));
         changes.expect = vec![(before.key, before.version), expect];
         assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict, "{expect:?}");
         assert_nothing_but(&store, &before).await;
     }
     let changes = Changes {
         expect: vec![(before.key, before.version)],
-        ops: vec![moved(&before, State::InTransit, 5)],
+        ops: vec![move_parcel(&before, State::InTransit, 5)],
         ..nothing()
     };
     assert_eq!(store.commit(changes.clone()).await, CommitOutcome::Committed);
@@ -181,7 +181,7 @@ async fn a_stale_version_changes_nothing(store: Store) {
 }
 
 async fn a_taken_number_changes_nothing(store: Store) {
-    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let before = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (tenant, number) in [
         (sandbox(1), "SB-SUCCESS-0001"),
         (sandbox(1), "sb-success-0001"),
@@ -189,7 +189,7 @@ async fn a_taken_number_changes_nothing(store: Store) {
         (sandbox(2), "Sb-Success-0001"),
     ] {
         let mut changes = create(tenant, "SB-SECOND-0001", 7);
-        changes.ops.push(moved(&before, State::InTransit, 0));
+        changes.ops.push(move_parcel(&before, State::InTransit, 0));
         changes.ops.extend(create(tenant, number, 7).ops);
         assert_eq!(store.commit(changes).await, CommitOutcome::DuplicateTracking, "{number}");
         assert_nothing_but(&store, &before).await;
@@ -201,7 +201,7 @@ async fn histories_of_tenants_are_separate(store: Store) {
     for (place, tenant) in tenants.into_iter().enumerate() {
         // The numbers are those of the other environment, in other letters, which they keep.
         let text = [format!("PARCEL-000{}", place / 2), format!("parcel-000{}", place / 2)];
-        let parcel = made(&store, tenant, &text[place % 2]).await;
+        let parcel = create_parcel(&store, tenant, &text[place % 2]).await;
         assert_eq!(parcel.tracking_number.as_str(), text[place % 2]);
         let mut event = event(&parcel, State::InTransit, 5);
         event.location = format!("{tenant:?}");
@@ -215,7 +215,7 @@ async fn histories_of_tenants_are_separate(store: Store) {
 }
 
 async fn an_order_comes_back_as_it_was_accepted(store: Store) {
-    let row = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let row = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let number = TrackingNumber::parse("sb-success-0001").unwrap();
     let (same, kept) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
@@ -251,14 +251,14 @@ async fn due_steps_are_returned_in_order(store: Store) {
     };
     let mut keys = Vec::new();
     for (number, minutes) in [("SB-LATE-0001", 30), ("SB-EARLY-001", 10), ("SB-MIDDLE-01", 20)] {
-        let parcel = made(&store, sandbox(1), number).await;
+        let parcel = create_parcel(&store, sandbox(1), number).await;
         let step = Step { index: 0, due: NOW.plus(minutes) };
         apply(&store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
         let scheduled = row(&store, number).await.unwrap();
         assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
         keys.push(parcel.key);
     }
-    made(&store, sandbox(1), "SB-NEVER-0001").await;
+    create_parcel(&store, sandbox(1), "SB-NEVER-0001").await;
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(10)));
     assert_eq!(store.next_due(NOW.plus(10)).await.unwrap(), Some(NOW.plus(20)), "after that one");
     assert_eq!(due(9).await, [""; 0]);
@@ -273,7 +273,7 @@ async fn due_steps_are_returned_in_order(store: Store) {
 async fn damaged_parcels_do_not_delay_other_parcels(store: Store) {
     for (number, due) in [("SB-DAMAGED-01", 1), ("SB-DAMAGED-02", 2), ("SB-WHOLE-0001", 3)] {
         let step = Step { index: 0, due: NOW.plus(due) };
-        let parcel = made(&store, sandbox(1), number).await.key;
+        let parcel = create_parcel(&store, sandbox(1), number).await.key;
         apply(&store, vec![StoreOp::Schedule { parcel, step }]).await;
     }
     let damage = "UPDATE parcels SET country = '?' WHERE number LIKE 'SB-DAMAGED-%'";
@@ -294,11 +294,11 @@ async fn damaged_parcels_do_not_delay_other_parcels(store: Store) {
 }
 
 async fn a_history_is_of_its_row_s_moment_by_time_then_sequence(store: Store) {
-    let mut parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let mut parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let before = parcel.clone();
     let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
     for (state, after) in happened {
-        let mut changes = Changes { ops: vec![moved(&parcel, state, after)], ..nothing() };
+        let mut changes = Changes { ops: vec![move_parcel(&parcel, state, after)], ..nothing() };
         if let StoreOp::Move { event, .. } = &mut changes.ops[0] {
             event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
         }
@@ -321,12 +321,12 @@ async fn a_history_is_of_its_row_s_moment_by_time_then_sequence(store: Store) {
 }
 
 async fn an_impossible_operation_changes_nothing(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let unknown = ParcelRow { key: UNKNOWN, ..parcel.clone() };
-    let twice = moved(&parcel, State::InTransit, 0);
+    let twice = move_parcel(&parcel, State::InTransit, 0);
     for ops in [
         vec![twice.clone(), twice],
-        vec![moved(&unknown, State::InTransit, 0)],
+        vec![move_parcel(&unknown, State::InTransit, 0)],
         vec![StoreOp::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
         vec![StoreOp::CancelSteps { parcel: UNKNOWN }],
     ] {
@@ -543,7 +543,11 @@ fn code_in(folder: &Path) -> Vec<String> {
     files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Returns the names of the store's asynchronous methods, except those that open or close it.
+/// Names of asynchronous functions that open, close or pause a store, and of the one that only PostgreSQL's clock needs.
+const NOT_PROMISED: [&str; 6] =
+    ["close", "connect", "connect_for_admin", "exists", "measure_clock", "pause_writes"];
+
+/// Returns the names of the store's other asynchronous methods.
 pub(crate) fn methods() -> Vec<String> {
     let mut methods = Vec::new();
     for code in code_in(&store_folder()) {
@@ -551,7 +555,7 @@ pub(crate) fn methods() -> Vec<String> {
         let names = rests.filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name));
         methods.extend(names.map(str::to_owned));
     }
-    methods.retain(|name| !["close", "connect", "pause_writes"].contains(&name.as_str()));
+    methods.retain(|name| !NOT_PROMISED.contains(&name.as_str()));
     assert!(methods.len() > 90, "{methods:?}");
     methods
 }
@@ -710,12 +714,12 @@ pub(crate) fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
     }
 }
 
-pub(crate) fn moved(parcel: &ParcelRow, state: State, after: i64) -> StoreOp {
+pub(crate) fn move_parcel(parcel: &ParcelRow, state: State, after: i64) -> StoreOp {
     StoreOp::Move { parcel: parcel.key, event: event(parcel, state, after) }
 }
 
 /// Creates a parcel without an idempotency key.
-pub(crate) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
+pub(crate) async fn create_parcel(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
     commit(store, Changes { idempotency_record: None, ..create(tenant, number, 0) }).await;
     find(store, tenant.environment, number).await.unwrap()
 }

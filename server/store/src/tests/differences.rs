@@ -27,7 +27,7 @@ const STEPS: usize = 150;
 
 #[test]
 fn every_method_is_in_the_histories() {
-    // Without blanks, because a long call has its method on a separate line.
+    // Without whitespace, because a long call has its method on a separate line.
     let histories: String = include_str!("histories.rs").split_whitespace().collect();
     for name in conformance::methods() {
         let calls = [format!("store.{name}("), format!("store.{name}::<")];
@@ -66,9 +66,9 @@ async fn compare(seed: u64) {
             );
         }
     }
-    let expected = histories[0].everything(&stores[0].1).await;
+    let expected = histories[0].read_everything(&stores[0].1).await;
     for ((name, store), history) in stores.iter().zip(&histories).skip(1) {
-        for (answer, expected) in history.everything(store).await.iter().zip(&expected) {
+        for (answer, expected) in history.read_everything(store).await.iter().zip(&expected) {
             assert_eq!(answer, expected, "{name} at the end: PARCELO_SEED={seed}");
         }
     }

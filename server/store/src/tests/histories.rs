@@ -289,7 +289,7 @@ impl History {
         let changes =
             Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..nothing() };
         let outcome = match store.commit(changes).await {
-            // An event twice has one id in the outbox, too: PostgreSQL gives as the reason whichever it finds first.
+            // An event that occurs twice has one id in the outbox too, and PostgreSQL reports the conflict that it finds first.
             CommitOutcome::Broken => CommitOutcome::VersionConflict,
             outcome => outcome,
         };
@@ -360,7 +360,7 @@ impl History {
                 format!("{enqueued} {}", answer_text(store.has_event(tenant, event).await))
             }
         };
-        format!("endpoint {answer} {}", shown_endpoint(store, tenant, self.now).await)
+        format!("endpoint {answer} {}", describe_endpoint(store, tenant, self.now).await)
     }
 
     /// Settles leased events at once, because the lease of a test need not end by the test's clock.
@@ -372,7 +372,7 @@ impl History {
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
         let mut leased = store.lease(shares, self.now).await.unwrap();
         leased.events.sort_by_key(|(_, lease)| lease.attempt.event);
-        let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.switched_off)];
+        let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.disabled_endpoints)];
         for (endpoint, lease) in leased.events {
             let payload = answer_text(store.payload(&lease).await);
             let logged = store.logged_payload(lease.tenant, lease.attempt.event).await;
@@ -402,7 +402,7 @@ impl History {
             all.push(answer_text(store.reschedule_deliveries(self.now).await));
             all.push(answer_text(store.end_leases(self.now).await));
         }
-        all.push(shown_endpoint(store, tenant, self.now).await);
+        all.push(describe_endpoint(store, tenant, self.now).await);
         all.join("; ")
     }
 
@@ -576,7 +576,7 @@ impl History {
     }
 
     /// Returns everything that callers can read.
-    pub(super) async fn everything(&self, store: &Store) -> Vec<String> {
+    pub(super) async fn read_everything(&self, store: &Store) -> Vec<String> {
         let mut all = vec![
             format!("{:?}", store.secret()),
             answer_text(store.accounts().await),
@@ -600,7 +600,7 @@ impl History {
         all.append(&mut made);
         self.parcels(store, &mut all).await;
         self.tenants(store, &mut all).await;
-        shown_credentials(store, &mut all).await;
+        describe_credentials(store, &mut all).await;
         all.iter().map(|words| without_rows(words)).collect()
     }
 
@@ -625,7 +625,7 @@ impl History {
     async fn tenants(&self, store: &Store, all: &mut Vec<String>) {
         let tenants = |account| [conformance::sandbox(account), conformance::production(account)];
         for tenant in (1..=2).flat_map(tenants) {
-            all.push(shown_endpoint(store, tenant, self.now).await);
+            all.push(describe_endpoint(store, tenant, self.now).await);
             all.push(answer_text(store.older_deliveries(tenant, 0, 10_000).await));
             all.push(answer_text(store.carrier_exceptions(tenant, 10_000).await));
             all.push(answer_text(store.activity(tenant, i64::MIN >> 1).await));
@@ -650,7 +650,7 @@ impl History {
     }
 }
 
-async fn shown_credentials(store: &Store, all: &mut Vec<String>) {
+async fn describe_credentials(store: &Store, all: &mut Vec<String>) {
     for number in 1..12_u8 {
         let hash = [number; 32];
         let [key, carrier] = ["key", "car"].map(|kind| format!("{kind}_{number}"));
@@ -684,13 +684,13 @@ fn new<S>(number: u8, scope: S) -> NewCredential<S> {
     }
 }
 
-async fn shown_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
+async fn describe_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
     let endpoint = store.endpoint(tenant).await.unwrap().map(|endpoint| {
         // The signatures identify the secrets, and the times of the old ones are added.
         let signed = endpoint.sign("evt_1", now, b"{}");
         format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
     });
-    let (missed, off) = (store.has_missed(tenant).await, store.switched_off(tenant).await);
+    let (missed, off) = (store.has_missed(tenant).await, store.disabled_endpoint(tenant).await);
     let log = answer_text(store.deliveries(tenant, 5).await);
     let mails = answer_text(store.failed_mails(tenant, Millis(0)).await);
     format!("{endpoint:?} {} {} {log} {mails}", answer_text(missed), answer_text(off))

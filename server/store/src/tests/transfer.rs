@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::task::LocalSet;
 
 use super::{
-    conformance::{NOW, SECRET, commit, create, made, production, row, sandbox, webhooks},
+    conformance::{NOW, SECRET, commit, create, create_parcel, production, row, sandbox, webhooks},
     first_seed,
     histories::History,
 };
@@ -69,11 +69,11 @@ struct Databases {
 
 /// One of the databases: the first or second file, or the first or second database of PostgreSQL.
 #[derive(Clone, Copy)]
-enum Which {
+enum TestDatabase {
     File(usize),
     Postgres(usize),
 }
-use Which::{File, Postgres};
+use TestDatabase::{File, Postgres};
 
 impl Databases {
     /// Returns `None` if PostgreSQL is not installed.
@@ -86,18 +86,22 @@ impl Databases {
         self.folder.path().join(format!("parcelo{number}.db"))
     }
 
-    async fn open(&self, which: Which, secret: [u8; 32]) -> Store {
+    async fn open(&self, which: TestDatabase, secret: [u8; 32]) -> Store {
         self.try_open(which, secret).await.unwrap()
     }
 
-    async fn try_open(&self, which: Which, secret: [u8; 32]) -> Result<Store, StoreError> {
+    async fn try_open(&self, which: TestDatabase, secret: [u8; 32]) -> Result<Store, StoreError> {
         match which {
             File(number) => Store::open(&self.file(number), secret),
             Postgres(number) => Store::connect(self.addresses[number].clone(), secret).await,
         }
     }
 
-    async fn copy(&self, from: Which, to: Which) -> Result<Vec<CopiedTable>, StoreError> {
+    async fn copy(
+        &self,
+        from: TestDatabase,
+        to: TestDatabase,
+    ) -> Result<Vec<CopiedTable>, StoreError> {
         let progress = &mut |_: &str, _| ();
         match (from, to) {
             (File(from), Postgres(to)) => {
@@ -110,7 +114,7 @@ impl Databases {
         }
     }
 
-    async fn refused(&self, from: Which, to: Which) -> String {
+    async fn refused(&self, from: TestDatabase, to: TestDatabase) -> String {
         self.copy(from, to).await.unwrap_err().to_string()
     }
 
@@ -146,9 +150,9 @@ fn sums(tables: &[CopiedTable]) -> Vec<String> {
 
 /// Checks that the copies hold the same as the original, and answer the next calls as it does.
 async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
-    let expected = history.everything(&stores[0]).await;
+    let expected = history.read_everything(&stores[0]).await;
     for store in &stores[1..] {
-        let found = history.everything(store).await;
+        let found = history.read_everything(store).await;
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!(found, expected, "{store:?}, seed {seed}");
         }
@@ -167,7 +171,7 @@ async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
     }
 }
 
-async fn assert_copies_are_alike([original, copy, returned]: [Which; 3]) {
+async fn assert_copies_are_alike([original, copy, returned]: [TestDatabase; 3]) {
     let Some(all) = Databases::new() else { return };
     let seed = first_seed();
     let history = run_history(all.open(original, SECRET).await, seed, 200).await;
@@ -200,9 +204,9 @@ async fn an_unfinished_reset_s_rows_stay_behind_but_not_sessions() {
     store.set_password(account, "a hash".to_owned(), NOW, &BY).await.unwrap();
     let login = store.login("shop").await.unwrap().unwrap();
     assert!(store.begin_session(login, ([1; 32], NOW.plus(9)), None).await.unwrap());
-    made(&store, sandbox(1), "SB-ENDED-00001").await;
+    create_parcel(&store, sandbox(1), "SB-ENDED-00001").await;
     begin_reset(&store, sandbox(1)).await;
-    made(&store, sandbox(1), "SB-LIVING-0001").await;
+    create_parcel(&store, sandbox(1), "SB-LIVING-0001").await;
     store.close().await;
     let parcels = |tables: Vec<CopiedTable>| {
         tables.into_iter().find(|table| table.name == "parcels").map(|table| table.target.rows)
@@ -227,8 +231,8 @@ async fn an_unfinished_reset_s_rows_stay_behind_but_not_sessions() {
 async fn a_copy_reuses_no_row_id_and_no_lease_number() {
     let Some(all) = Databases::new() else { return };
     let store = all.open(File(0), SECRET).await;
-    made(&store, production(1), "EC-FIRST-0001").await;
-    let parcel = made(&store, sandbox(1), "SB-LAST-00001").await;
+    create_parcel(&store, production(1), "EC-FIRST-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-LAST-00001").await;
     // The last one is deleted, and its row with it.
     store.purge(NOW).await.unwrap();
     store.close().await;
@@ -236,14 +240,14 @@ async fn a_copy_reuses_no_row_id_and_no_lease_number() {
     all.change(0, "UPDATE last_manifest SET id = 9");
     all.copy(File(0), Postgres(0)).await.unwrap();
     let copy = all.open(Postgres(0), SECRET).await;
-    let next = made(&copy, sandbox(1), "SB-NEXT-00001").await;
+    let next = create_parcel(&copy, sandbox(1), "SB-NEXT-00001").await;
     assert!(next.key > parcel.key, "{next:?}");
     assert_eq!(query(&all.addresses[0], "SELECT nextval('manifests_id_seq')"), "10");
     copy.purge(NOW).await.unwrap();
     copy.close().await;
     all.copy(Postgres(0), File(1)).await.unwrap();
     let returned = all.open(File(1), SECRET).await;
-    assert!(made(&returned, sandbox(1), "SB-NEXT-00002").await.key > next.key);
+    assert!(create_parcel(&returned, sandbox(1), "SB-NEXT-00002").await.key > next.key);
     let last = "SELECT id FROM last_manifest";
     let file = rusqlite::Connection::open(all.file(1)).unwrap();
     assert_eq!(file.query_row(last, [], |row| row.get(0)), Ok(10));
@@ -316,7 +320,7 @@ async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
     all.change(0, "UPDATE accounts SET name = 'shop' WHERE id = 1");
     all.copy(File(0), Postgres(0)).await.unwrap();
     let (copy, original) = (all.open(Postgres(0), [1; 32]).await, all.open(File(0), SECRET).await);
-    assert_eq!(history.everything(&copy).await, history.everything(&original).await);
+    assert_eq!(history.read_everything(&copy).await, history.read_everything(&original).await);
     copy.close().await;
 }
 

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_moves_the_clock_only_as_far_as_needed() {
+    fn a_slow_response_moves_the_clock_only_as_far_as_needed() {
         let (clock, _) = clock(0);
         // (sent, shown, received, offset of the database's clock that is known afterwards)
         let table = [

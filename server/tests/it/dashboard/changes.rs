@@ -74,7 +74,7 @@ async fn a_webhook_turned_off_by_the_server_names_the_server() {
     let test = TestService::new().await;
     let tenant = test.key("default", Environment::Sandbox).await.tenant();
     super::service::disable_webhook_by_410(&test, tenant).await;
-    let off = test.service.store().switched_off(tenant).await.unwrap().unwrap();
+    let off = test.service.store().disabled_endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(off.0, DisabledBy::Gone);
     let page = test.member("default").await.page(SETTINGS).await;
     let (_, changes) = page.split_once("id=\"changes\"").unwrap();

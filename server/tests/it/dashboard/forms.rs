@@ -347,7 +347,7 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
         let answer = member.post(&path, &[("overlap", wrong)]).await;
         assert_eq!(answer.status, 400, "{wrong:?}");
         assert!(answer.text().contains("Choose one of the times"), "{wrong:?}: {}", answer.text());
-        assert!(answer.text().contains("Give this key a new secret?"), "the form is there again");
+        assert!(answer.text().contains("Give this key a new secret?"), "the form is shown again");
     }
     let html = member.post(&path, &[("overlap", "0")]).await.text();
     assert!(html.contains("the old one no longer works"), "{html}");

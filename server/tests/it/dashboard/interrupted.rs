@@ -76,9 +76,9 @@ async fn a_sign_in_link_never_leaves_the_site_or_fills_a_form() {
         assert_eq!(hidden_field(&shown.text(), "filled"), None);
         let answer = visitor.sign_in_with(&shown, PASSWORD).await;
         assert_eq!(answer.status, 303);
-        let place = answer.header("location").to_owned();
-        assert!(place == "/dashboard" || place.starts_with("/dashboard/"), "{place}");
-        assert!(!place.contains("evil.example"), "{place}");
+        let location = answer.header("location").to_owned();
+        assert!(location == "/dashboard" || location.starts_with("/dashboard/"), "{location}");
+        assert!(!location.contains("evil.example"), "{location}");
         // A browser sends this if the user has tampered with the form.
         let form = service.visitor().get("/dashboard/sign-in").await;
         visitor.guest = cookie(&form, "__Host-parcelo_guest");

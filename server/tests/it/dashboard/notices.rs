@@ -25,7 +25,7 @@ async fn each_environment_has_its_own_secret() {
 }
 
 #[tokio::test]
-async fn a_head_request_uses_up_no_notice() {
+async fn a_head_request_does_not_consume_the_notice() {
     let (_test, member) = TestService::with_member().await;
     set_webhook(&member, "sandbox").await;
     let page = "/dashboard/webhooks/sandbox";

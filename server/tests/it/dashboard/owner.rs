@@ -93,8 +93,8 @@ async fn an_order_of_another_account_is_not_voided_or_exported() {
 async fn the_csv_of_a_search_has_all_its_parcels_and_no_formula() {
     let service = with_parcel().await;
     let caller = service.key("default", Environment::Sandbox).await;
-    for place in 0..120 {
-        service.order(&caller, &format!("SB-NORMAL-{place:04}")).await;
+    for index in 0..120 {
+        service.order(&caller, &format!("SB-NORMAL-{index:04}")).await;
     }
     let member = service.member("default").await;
     let list = member.page("/dashboard/parcels?environment=sandbox").await;

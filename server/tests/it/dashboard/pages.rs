@@ -288,8 +288,8 @@ async fn a_parcel_page_shows_history_order_and_label() {
             "{}",
             answer.header("content-type")
         );
-        let place = if file == "png" { "inline" } else { "attachment" };
-        assert!(answer.header("content-disposition").starts_with(place));
+        let disposition = if file == "png" { "inline" } else { "attachment" };
+        assert!(answer.header("content-disposition").starts_with(disposition));
         assert_safe(&answer);
     }
     let void =

@@ -113,9 +113,9 @@ async fn push_scans(test: &TestService, key: &CarrierKey, number: &str, day: u32
         (_, 4) => &["PICKED_UP", "IN_TRANSIT", "DELIVERY_FAILED"],
         _ => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"],
     };
-    let event = |(place, status): (usize, &&str)| {
-        let at = now.plus(i64::try_from(place).unwrap() * Millis::MINUTE).to_utc();
-        json!({ "eventId": format!("{number}-{place}"), "trackingNumber": number, "status": status,
+    let event = |(index, status): (usize, &&str)| {
+        let at = now.plus(i64::try_from(index).unwrap() * Millis::MINUTE).to_utc();
+        json!({ "eventId": format!("{number}-{index}"), "trackingNumber": number, "status": status,
             "occurredAt": parcelo::model::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
     };
     let events: Vec<_> = way.iter().enumerate().map(event).collect();
@@ -154,9 +154,9 @@ async fn deliver_due_events(test: &TestService) {
         if due.is_empty() {
             return;
         }
-        for (place, event) in (0..).zip(due) {
+        for (index, event) in (0..).zip(due) {
             let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
-            let answer = match (round, place) {
+            let answer = match (round, index) {
                 (0, 1) => Err(DeliveryError::TimedOut),
                 _ => Ok(EndpointResponse {
                     status: 204,
@@ -164,7 +164,7 @@ async fn deliver_due_events(test: &TestService) {
                     body_prefix: b"taken".to_vec(),
                 }),
             };
-            let outcome = AttemptResult { at: test.service.now(), millis: 84 + place * 7, answer };
+            let outcome = AttemptResult { at: test.service.now(), millis: 84 + index * 7, answer };
             test.service.settle_delivery(delivery, outcome).await.unwrap();
         }
     }

@@ -6,10 +6,7 @@ mod shared;
 #[cfg(test)]
 pub(crate) use shared::{Cluster, as_owner};
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::{path::Path, sync::atomic::Ordering};
 
 use parcelo_domain::Changes;
 #[cfg(test)]
@@ -22,14 +19,6 @@ use crate::{
     postgres::{Address, READERS, Store, migrations::MIGRATIONS},
     waiting::{LONG, pause},
 };
-
-/// Set once a test of this process has made a database: its stores go by the time that the test passes.
-static IS_USED: AtomicBool = AtomicBool::new(false);
-
-/// Returns `true` if this process makes databases for tests.
-pub(crate) fn is_used() -> bool {
-    IS_USED.load(Ordering::Relaxed)
-}
 
 /// Creates a database with a schema, or `None` if PostgreSQL is not installed. It lasts as long as the cluster: stores that
 /// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the next
@@ -44,7 +33,7 @@ pub fn database() -> Option<Address> {
 
 /// Creates a database without a schema, for tests in which a program makes one.
 pub(crate) fn empty_database() -> Option<Address> {
-    IS_USED.store(true, Ordering::Relaxed);
+    super::IS_USED.store(true, Ordering::Relaxed);
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
 }

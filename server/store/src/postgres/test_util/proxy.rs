@@ -17,7 +17,7 @@ use crate::{Store, postgres::Address};
 
 /// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     ToServer,
     ToStore,
 }
@@ -48,7 +48,7 @@ impl CutStore {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The n-th message in its direction, from the group's BEGIN on.
-    Nth(Way, usize),
+    Nth(Direction, usize),
     /// The COMMIT.
     Commit,
     /// PostgreSQL's confirmation that it was done.
@@ -197,28 +197,34 @@ struct Group {
 
 impl Group {
     /// Returns the places that a message is at.
-    fn places(&mut self, way: Way, message: &[u8]) -> Vec<Place> {
+    fn places(&mut self, direction: Direction, message: &[u8]) -> Vec<Place> {
         // A reader's transactions name their isolation; only the writer's count.
-        if way == Way::ToServer && is_query(message, b"BEGIN") && !contains(message, b"ISOLATION") {
+        if direction == Direction::ToServer
+            && is_query(message, b"BEGIN")
+            && !contains(message, b"ISOLATION")
+        {
             *self = Self { is_open: true, ..Self::default() };
         }
         if !self.is_open {
             return Vec::new();
         }
-        let count = match way {
-            Way::ToServer => &mut self.to_server,
-            Way::ToStore => &mut self.to_store,
+        let count = match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToStore => &mut self.to_store,
         };
-        let mut places = vec![Place::Nth(way, *count)];
+        let mut places = vec![Place::Nth(direction, *count)];
         *count += 1;
-        if way == Way::ToServer && is_query(message, b"COMMIT") {
+        if direction == Direction::ToServer && is_query(message, b"COMMIT") {
             places.push(Place::Commit);
         }
-        if way == Way::ToStore && message.first() == Some(&b'C') && contains(message, b"COMMIT") {
+        if direction == Direction::ToStore
+            && message.first() == Some(&b'C')
+            && contains(message, b"COMMIT")
+        {
             places.push(Place::Committed);
         }
         // Ready for the next transaction: the group has ended.
-        if way == Way::ToStore && *message == [b'Z', 0, 0, 0, 5, b'I'] {
+        if direction == Direction::ToStore && *message == [b'Z', 0, 0, 0, 5, b'I'] {
             self.is_open = false;
         }
         places
@@ -237,14 +243,18 @@ async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
     let mut group = Group::default();
     loop {
         let Some(store) = &mut link.store else { return Ok(()) };
-        let (way, message) = tokio::select! {
-            message = store.messages.recv() => (Way::ToServer, message),
-            message = link.server.messages.recv() => (Way::ToStore, message),
+        let (direction, message) = tokio::select! {
+            message = store.messages.recv() => (Direction::ToServer, message),
+            message = link.server.messages.recv() => (Direction::ToStore, message),
         };
         // If one end has gone, the other is closed too.
         let Some(message) = message else { return Ok(()) };
-        let places = group.places(way, &message);
-        let to = if way == Way::ToServer { &mut link.server.writes } else { &mut store.writes };
+        let places = group.places(direction, &message);
+        let to = if direction == Direction::ToServer {
+            &mut link.server.writes
+        } else {
+            &mut store.writes
+        };
         match plan.take(&places) {
             None => to.write_all(&message).await?,
             Some(Fault::CutBefore) => return Ok(()),

@@ -7,6 +7,8 @@ use std::{
     sync::{LazyLock, Mutex, PoisonError},
 };
 
+use super::is_used;
+
 /// Name of the variable with the file for every statement that this process sends, each followed by a NUL.
 pub(crate) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
 
@@ -24,8 +26,11 @@ static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
     Some(Mutex::new(Noted { file, known: HashSet::new() }))
 });
 
-/// Records that a connection sends a statement.
+/// Records that a connection sends a statement, if the process makes databases for tests.
 pub(crate) fn record_statement(connection: i32, sql: &str) {
+    if !is_used() {
+        return;
+    }
     *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
     if let Some(noted) = &*NOTED {
         let mut noted = noted.lock().unwrap();

@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 use crate::postgres::test_util::{
     cluster::{empty_database, place, query, run_sql},
-    proxy::{FAULTS, Fault, Place, Proxy, Way},
+    proxy::{Direction, FAULTS, Fault, Place, Proxy},
 };
 use crate::{
     CommitOutcome, Store,
     postgres::Address,
     tests::conformance::{
-        NOW, SECRET, create, moved, on, record, row, sandbox, webhooks::endpoint,
+        NOW, SECRET, create, move_parcel, on, record, row, sandbox, webhooks::endpoint,
     },
     waiting::LONG,
 };
@@ -25,8 +25,8 @@ const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
 
-/// A store behind a proxy, a second store that sees the stored data directly, and the callers' answers.
-struct Shop {
+/// A store behind a proxy, a second store with a direct connection, and the callers' answers.
+struct CutTest {
     address: Address,
     proxy: Proxy,
     store: Store,
@@ -39,7 +39,7 @@ struct Shop {
     cuts: usize,
 }
 
-impl Shop {
+impl CutTest {
     /// Opens the stores, or `None` if PostgreSQL is not installed.
     async fn open() -> Option<Self> {
         let address = empty_database()?;
@@ -69,7 +69,7 @@ impl Shop {
         })
     }
 
-    /// Writes in every way at once, while the connection fails at `place`. Returns true if a group reached that place.
+    /// Sends all kinds of writes at once, while the connection fails at `place`. Returns `true` if a group reached it.
     async fn round(&mut self, place: Place, fault: Fault) -> bool {
         let first = self.next_key;
         let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
@@ -173,23 +173,23 @@ fn number_in(body: &[u8]) -> String {
 /// Returns an order, or the void of a parcel, whose answer is `text`.
 fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
     let changes = match parcel {
-        Some(parcel) => on(parcel, vec![moved(parcel, State::Voided, 5)]),
+        Some(parcel) => on(parcel, vec![move_parcel(parcel, State::Voided, 5)]),
         None => create(sandbox(1), text, key),
     };
     let kept = IdempotencyRecord { body: text.into(), first_seen: NOW, ..record(sandbox(1), key) };
     Changes { idempotency_record: Some(kept), ..changes }
 }
 
-/// Goes through the places of groups from their BEGIN on, with each of the possible faults. Returns the number of failed
+/// Fails a connection at each message of a group, from its BEGIN on, with each fault. Returns the number of failed
 /// connections.
-async fn sweep() -> Option<usize> {
-    let mut shop = Shop::open().await?;
-    for way in [Way::ToServer, Way::ToStore] {
-        // Groups are not equally long: their end is reached when several in a row do not come to the place.
+async fn fail_at_every_message() -> Option<usize> {
+    let mut test = CutTest::open().await?;
+    for direction in [Direction::ToServer, Direction::ToStore] {
+        // Groups differ in length: the longest has ended if several rounds in a row do not reach the message.
         let mut beyond = 0;
         for nth in 0.. {
             for fault in FAULTS {
-                let has_failed = shop.round(Place::Nth(way, nth), fault).await;
+                let has_failed = test.round(Place::Nth(direction, nth), fault).await;
                 beyond = if has_failed { 0 } else { beyond + 1 };
             }
             if beyond > 2 {
@@ -199,11 +199,11 @@ async fn sweep() -> Option<usize> {
     }
     for place in [Place::Commit, Place::Committed] {
         for fault in FAULTS {
-            assert!(shop.round(place, fault).await, "{place:?} is a part of every group");
+            assert!(test.round(place, fault).await, "{place:?} is a part of every group");
         }
     }
-    shop.assert_exact().await;
-    Some(shop.cuts)
+    test.assert_exact().await;
+    Some(test.cuts)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,21 +211,21 @@ async fn sweep() -> Option<usize> {
 async fn failures_at_every_message_lose_nothing_and_double_nothing() {
     let mut cuts = 0;
     while cuts < 500 {
-        let Some(more) = sweep().await else { return };
+        let Some(more) = fail_at_every_message().await else { return };
         cuts += more;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
-    let Some(mut shop) = Shop::open().await else { return };
+    let Some(mut test) = CutTest::open().await else { return };
     // Not forwarded, forwarded, done: each with both ends cut, with one, and with none.
     for fault in FAULTS {
         for place in [Place::Commit, Place::Committed] {
-            assert!(shop.round(place, fault).await, "{place:?} {fault:?}");
+            assert!(test.round(place, fault).await, "{place:?} {fault:?}");
         }
     }
-    shop.assert_exact().await;
+    test.assert_exact().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,7 +241,7 @@ async fn locks_of_a_failed_connection_are_free_at_once() {
         let (_, database) = place(&address);
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
         // PostgreSQL does not notice it: the transaction stays open.
-        proxy.arm(Place::Nth(Way::ToStore, nth as usize), Fault::Orphan);
+        proxy.arm(Place::Nth(Direction::ToStore, nth as usize), Fault::Orphan);
         if store.commit(again.clone()).await == CommitOutcome::Unreachable {
             failed += 1;
             assert_eq!(store.commit(again).await, CommitOutcome::Committed, "{nth}");

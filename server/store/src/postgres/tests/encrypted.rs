@@ -28,16 +28,16 @@ host all ghost 127.0.0.1/32 trust
 ";
 const PASSWORD: &str = "correct horse";
 
-/// A PostgreSQL with a certificate for `localhost`, and the clients' files.
-struct Guarded {
+/// A PostgreSQL cluster with a certificate for `localhost`, and the files of its clients.
+struct TlsServer {
     cluster: Cluster,
     port: u16,
     /// The certificates of authorities: the server's and a stranger's.
     files: TempDir,
 }
 
-/// Creates an authority: its certificate goes into a file for clients; its signer is returned.
-fn authority(file: &Path) -> Issuer<'static, KeyPair> {
+/// Creates a certificate authority, writes its certificate to a file for clients, and returns its signer.
+fn create_authority(file: &Path) -> Issuer<'static, KeyPair> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
     let name = file.file_stem().unwrap().to_str().unwrap();
@@ -47,7 +47,7 @@ fn authority(file: &Path) -> Issuer<'static, KeyPair> {
     Issuer::new(params, key)
 }
 
-/// Writes a file that the cluster's user owns, and that no one else can read: PostgreSQL uses no other key.
+/// Writes a file that the cluster's user owns and no one else can read, because PostgreSQL refuses any other key file.
 fn write_as_owner(file: &Path, text: &str) {
     let mut command = as_owner("sh");
     command.args(["-c", "umask 077; cat >\"$1\"", "sh"]).arg(file);
@@ -56,7 +56,7 @@ fn write_as_owner(file: &Path, text: &str) {
     assert!(writing.wait().unwrap().success());
 }
 
-/// Returns a port that is free now, and that no one is given who asks for any: those are above 32768.
+/// Returns a free port below the ephemeral range (from 32768), so that no program that asks for any port gets it.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = u16::try_from(std::process::id() % 10_000).unwrap();
@@ -64,15 +64,15 @@ fn free_port() -> u16 {
     ports.take(2_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
-impl Guarded {
+impl TlsServer {
     /// Starts the server, or `None` if PostgreSQL is not installed.
     fn start() -> Option<Self> {
         let files = TempDir::new().unwrap();
-        let issuer = authority(&files.path().join("ca.pem"));
-        authority(&files.path().join("stranger.pem"));
-        // It has the name of the right one.
+        let issuer = create_authority(&files.path().join("ca.pem"));
+        create_authority(&files.path().join("stranger.pem"));
+        // Another authority with the same name as the right one.
         std::fs::create_dir(files.path().join("false")).unwrap();
-        authority(&files.path().join("false/ca.pem"));
+        create_authority(&files.path().join("false/ca.pem"));
         std::fs::write(files.path().join("empty.pem"), "").unwrap();
         let key = KeyPair::generate().unwrap();
         let own = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -93,10 +93,10 @@ impl Guarded {
             &setting("ssl_cert_file", "certificate.pem"),
             &setting("hba_file", "access"),
         ])?;
-        let guarded = Self { cluster, port, files };
-        guarded.run_sql("CREATE ROLE secure LOGIN");
-        guarded.run_sql(&format!("CREATE ROLE shop LOGIN PASSWORD '{PASSWORD}'"));
-        Some(guarded)
+        let server = Self { cluster, port, files };
+        server.run_sql("CREATE ROLE secure LOGIN");
+        server.run_sql(&format!("CREATE ROLE shop LOGIN PASSWORD '{PASSWORD}'"));
+        Some(server)
     }
 
     fn run_sql(&self, sql: &str) -> String {
@@ -122,7 +122,7 @@ impl Guarded {
 #[tokio::test]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn each_sslmode_checks_certificates_like_libpq() {
-    let Some(server) = Guarded::start() else { return };
+    let Some(server) = TlsServer::start() else { return };
     let table = [
         ("parcelo@localhost", "sslmode=disable", Ok(false)),
         ("parcelo@localhost", "sslmode=allow", Ok(true)),
@@ -162,7 +162,7 @@ async fn each_sslmode_checks_certificates_like_libpq() {
 #[tokio::test]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn errors_ask_for_a_password_and_never_show_it() {
-    let Some(server) = Guarded::start() else { return };
+    let Some(server) = TlsServer::start() else { return };
     let right = format!("shop:{}@localhost", PASSWORD.replace(' ', "%20"));
     assert_eq!(server.connect(&right, "sslmode=require").await, Ok(true));
     let file = server.files.path().join("passwords");

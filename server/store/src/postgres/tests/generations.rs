@@ -12,16 +12,18 @@ use crate::postgres::test_util::cluster::{
 };
 use crate::{
     CommitOutcome, Store,
-    tests::conformance::{NOW, create, made, moved, on, row, sandbox, webhooks::enqueue},
+    tests::conformance::{
+        NOW, create, create_parcel, move_parcel, on, row, sandbox, webhooks::enqueue,
+    },
     waiting::until,
 };
 
 /// Number of resets of the race, unless the variable gives another.
 const RACES: u32 = 100;
-const RACES_WANTED: &str = "PARCELO_RESET_RACES";
+const RACES_VARIABLE: &str = "PARCELO_RESET_RACES";
 
-/// Ends a sandbox's present generation, as a reset does that has gone no further yet.
-const END: &str = "WITH next AS (UPDATE generations SET current = current + 4294967296 WHERE home = 3 \
+/// Ends a sandbox's present generation, as the first step of a reset does.
+const END_GENERATION: &str = "WITH next AS (UPDATE generations SET current = current + 4294967296 WHERE home = 3 \
      RETURNING current) INSERT INTO ended_generations (number) SELECT current - 4294967296 FROM next";
 
 async fn commit(store: &Store, number: &str, key: u32) {
@@ -33,7 +35,7 @@ async fn commit(store: &Store, number: &str, key: u32) {
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_after_a_reset_on_any_server_are_of_the_new_generation() {
     let Some([one, other]) = two_servers().await else { return };
-    let races = env::var(RACES_WANTED).map_or(RACES, |races| races.parse().unwrap());
+    let races = env::var(RACES_VARIABLE).map_or(RACES, |races| races.parse().unwrap());
     let mut deleted = 0;
     for race in 0..races {
         let first = 1_000 + 100 * race;
@@ -63,7 +65,7 @@ async fn resets_that_join_an_uncounted_reset_return_its_counts() {
         commit(&one, &format!("SB-JOINED-{key:04}"), key).await;
     }
     let parcel = row(&one, "SB-JOINED-0001").await.unwrap();
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    let change = on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]);
     assert_eq!(one.commit(change).await, CommitOutcome::Committed);
     enqueue(&one, sandbox(1), 1).await;
     // They count manifests too, for as long as this takes.
@@ -95,7 +97,7 @@ async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
         commit(&store, "SB-FREE-000001", key).await;
         let taken = store.commit(create(sandbox(2), "sb-free-000001", 9)).await;
         assert_eq!(taken, CommitOutcome::DuplicateTracking);
-        run_sql(&address, END);
+        run_sql(&address, END_GENERATION);
         assert!(row(&store, "SB-FREE-000001").await.is_none());
     }
     commit(&store, "SB-FREE-000001", 3).await;
@@ -109,7 +111,7 @@ async fn a_purge_during_a_reset_keeps_rows_the_reset_counts() {
     let watcher = client(&address).await;
     for (key, number) in (0..3).zip(["SB-PURGED-0001", "SB-PURGED-0002", "SB-PURGED-0003"]) {
         commit(&store, number, key).await;
-        other.batch_execute(&format!("BEGIN; {END}")).await.unwrap();
+        other.batch_execute(&format!("BEGIN; {END_GENERATION}")).await.unwrap();
         let store = store.clone();
         let later = NOW.plus(LIFETIME_MILLIS);
         let purge = tokio::spawn(async move {
@@ -130,7 +132,7 @@ async fn a_purge_during_a_reset_keeps_rows_the_reset_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_settled_during_erasure_is_erased_too() {
     let Some((store, other, address)) = with_endpoint().await else { return };
-    made(&store, sandbox(1), "SB-DONE-000001").await;
+    create_parcel(&store, sandbox(1), "SB-DONE-000001").await;
     // As another server settles it, which moves it to another partition.
     let settles = "BEGIN; UPDATE outbox SET state = 2, due = NULL; \
          INSERT INTO webhook_attempts (outbox, number, at, millis) SELECT id, 1, 0, 0 FROM outbox";

@@ -54,7 +54,7 @@ async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
     while store.commit(order(2, 99)).await == CommitOutcome::Busy {
         tries += 1;
     }
-    // If each of the 150 were waited for, twice and for 50 ms, it would be 4.
+    // If the writer waited for each of the 150, twice for 50 ms, four tries would be needed.
     assert!(tries <= 2, "{tries} times 5 s");
     let held = join_all(held).await;
     assert!(held.iter().all(|order| *order == CommitOutcome::Busy), "{held:?}");

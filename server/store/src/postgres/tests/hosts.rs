@@ -23,8 +23,7 @@ fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
     Address::parse(&format!("{url}{more}")).unwrap()
 }
 
-/// Returns whether one of the hosts was connected to, or the reason why not; and whether PostgreSQL's answer is awaited
-/// after that.
+/// Connects to one of the hosts. Returns the reason if that failed, and `true` if a request is still unanswered.
 async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
     let address = address(hosts, "postgres", more);
     let connector = Connector::for_writer(&address).unwrap();
@@ -35,8 +34,8 @@ async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool
     (LocalSet::new().run_until(connect).await, connector.silence.is_open())
 }
 
-/// Returns a port that accepts connections and says nothing, as long as its listener lives.
-async fn silent() -> (TcpListener, (&'static str, u16)) {
+/// Opens a port that accepts connections and stays silent until the returned listener is dropped.
+async fn open_silent_port() -> (TcpListener, (&'static str, u16)) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, ("127.0.0.1", port))
@@ -49,7 +48,7 @@ async fn the_first_host_that_accepts_writes_is_used() {
     let (primary, standby) = ((cluster.folder(), 5432), (standby.folder(), 5432));
     // No one listens there.
     let closed = ("127.0.0.1", 1);
-    let (_listener, silent) = silent().await;
+    let (_listener, silent) = open_silent_port().await;
     for hosts in [[standby, primary], [primary, standby], [closed, primary]] {
         for more in ["", "&target_session_attrs=primary", "&target_session_attrs=read-write"] {
             assert_eq!(connect(&hosts, more).await, (Ok(()), false), "{hosts:?} {more}");
@@ -82,7 +81,7 @@ async fn the_first_host_that_accepts_writes_is_used() {
 async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
     let Some(database) = empty_database() else { return };
     let (folder, name) = place(&database);
-    let (_listener, silent) = silent().await;
+    let (_listener, silent) = open_silent_port().await;
     let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
     let store = Store::connect(address, SECRET).await.unwrap();
     let order = create(sandbox(1), "SB-START-0001", 1);
@@ -159,7 +158,7 @@ async fn assert_order_is_invisible(settings: &[&str]) {
     let standby = cluster.start_standby();
     let name = cluster.create_database();
     let mut address = Address::parse(&cluster.url(&name)).unwrap();
-    // Less than a caller waits; a statement and a connection take less on a slow machine, too.
+    // Shorter than a caller waits, but long enough for a statement or a connection on a slow machine.
     address.answer_timeout = Duration::from_secs(3);
     let store = Store::connect(address, SECRET).await.unwrap();
     make_synchronous(&cluster, &name);

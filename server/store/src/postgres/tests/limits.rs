@@ -55,12 +55,12 @@ async fn refused_sign_ins_leave_no_rows() {
     assert_eq!(query(&address, count), "2");
 }
 
-/// Returns the number of pages of windows that some calls read, among 50,000 windows that are over and that a
-/// transaction elsewhere can still see.
-async fn pages_of_windows(calls: usize) -> Option<i64> {
+/// Returns the number of pages that these calls read of 50,000 expired windows, which an open transaction can still
+/// see.
+async fn count_window_pages_read(calls: usize) -> Option<i64> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    // Autovacuum reads the same pages if the machine is slow enough for it to come by.
+    // On a slow machine autovacuum may run meanwhile, and read the same pages.
     run_sql(
         &address,
         "ALTER TABLE rate_limit_windows SET (autovacuum_enabled = off); \
@@ -84,8 +84,8 @@ async fn pages_of_windows(calls: usize) -> Option<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_windows_are_scanned_once() {
-    let Some(once) = pages_of_windows(1).await else { return };
-    let often = pages_of_windows(41).await.unwrap();
+    let Some(once) = count_window_pages_read(1).await else { return };
+    let often = count_window_pages_read(41).await.unwrap();
     let each = (often - once) / 40;
     assert!(each < 100, "{each} pages by each call after the first, which read {once}");
 }

@@ -1,5 +1,5 @@
-//! The outbox of several servers: the clock that counts, events that a fault would strand, and the effects of an
-//! upgrade.
+//! The outbox of several servers: leases follow the database's clock, no event is stranded, and upgrades keep all
+//! events.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::Awb;
@@ -22,7 +22,7 @@ use crate::{
     CommitOutcome, EventsToReplay, Settled, Store,
     postgres::{self, Address},
     tests::conformance::{
-        NOW, SECRET, apply, commit, create, made, moved, on, sandbox,
+        NOW, SECRET, apply, commit, create, create_parcel, move_parcel, on, sandbox,
         webhooks::{endpoint, lease, outcome},
     },
     waiting::{LONG, pause, wait_for_value},
@@ -83,8 +83,8 @@ async fn a_wrong_clock_neither_steals_nor_keeps_leases() {
 async fn a_stranded_event_is_found_and_sent() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    let parcel = made(&store, tenant, "SB-STRANDED-01").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let parcel = create_parcel(&store, tenant, "SB-STRANDED-01").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     // As if both had been written at the same time without the lock.
     run_sql(&address, "UPDATE outbox SET state = 2, due = NULL WHERE state = 1");
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
@@ -130,7 +130,7 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
     let mut leases = [Vec::new(), Vec::new()];
     for (place, tenant) in tenants.iter().enumerate() {
         for server in 0..2 {
-            made(&stores[server], *tenant, &format!("SB-MANY-{place}-{server}")).await;
+            create_parcel(&stores[server], *tenant, &format!("SB-MANY-{place}-{server}")).await;
             leases[server].extend(lease(&stores[server], *tenant, 1, NOW).await);
         }
     }
@@ -201,9 +201,9 @@ async fn a_delivered_event_is_not_held_by_disabling_its_endpoint() {
 async fn an_event_that_is_held_while_it_is_released_stays_held() {
     let Some((store, other, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    let parcel = made(&store, tenant, "SB-HELD-000001").await;
+    let parcel = create_parcel(&store, tenant, "SB-HELD-000001").await;
     let first = lease(&store, tenant, 1, NOW).await.remove(0);
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     // Another server holds the waiting events, and has not committed yet when this one settles the earlier event.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
     let watcher = client(&address).await;
@@ -286,7 +286,7 @@ async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
 async fn an_erased_parcel_leaves_no_concurrently_added_event() {
     let Some((store, address)) = server().await else { return };
     let tenant = sandbox(1);
-    made(&store, tenant, "SB-ORPHAN-0001").await;
+    create_parcel(&store, tenant, "SB-ORPHAN-0001").await;
     let other = client(&address).await;
     // Another server is moving the parcel while it is reset and erased.
     let locks = "BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE";
@@ -351,8 +351,8 @@ async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
 async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    let parcel = made(&store, tenant, "SB-UNREADABLE-1").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let parcel = create_parcel(&store, tenant, "SB-UNREADABLE-1").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     run_sql(&address, "UPDATE outbox SET kind = 99 WHERE state = 1");
     let leased = store.lease(vec![(tenant, 9)], NOW.plus(9)).await.unwrap();
     assert_eq!((leased.events.len(), leased.unreadable), (0, vec![tenant]));

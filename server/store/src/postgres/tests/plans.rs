@@ -1,5 +1,5 @@
 //! Every statement that the tests of this engine send, explained on tables of the size of a real database: none reads a
-//! growing table from end to end. And every statement of this engine is sent by a test.
+//! growing table from end to end. It also checks that a test sends every statement of this engine.
 
 use std::{
     collections::BTreeSet,
@@ -14,9 +14,9 @@ use crate::postgres::test_util::cluster::{client, database};
 use crate::postgres::test_util::statements::STATEMENTS_FILE;
 use crate::{Store, tests::conformance::SECRET};
 
-/// Tests that are left out of the run whose statements are explained: this one, and those of connections, which take
-/// long and send the same statements as others.
-const LEFT_OUT: [&str; 6] = [
+/// Tests that are skipped in the run that collects statements: this one, and tests of connections, which take long and
+/// send the same statements as others.
+const SKIPPED_TESTS: [&str; 6] = [
     "no_statement_reads_a_growing_table_from_end_to_end",
     "tests::cuts",
     "tests::dropped",
@@ -26,7 +26,7 @@ const LEFT_OUT: [&str; 6] = [
 ];
 
 /// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often intended.
-const SMALL: [&str; 30] = [
+const SMALL_TABLES: [&str; 30] = [
     "accounts",
     "admin_tokens",
     "api_key_old_secrets",
@@ -69,10 +69,10 @@ const SMALL: [&str; 30] = [
 ];
 
 /// Beginnings of statements that are intended to read a table as a whole.
-const WHOLE: [&str; 2] = [
-    // The keys of all parcels: for a check of a server of tests.
+const INTENDED_FULL_SCANS: [&str; 2] = [
+    // The keys of all parcels, which only test servers read.
     "SELECT tenant, public_id, number, created_at, state, order_json",
-    // Damage that a test does.
+    // Damage that a test causes.
     "UPDATE parcels SET country = '?' WHERE number LIKE ",
 ];
 
@@ -135,20 +135,20 @@ INSERT INTO mail_counts (whose, since, mails) SELECT public_id, created_at, 1 FR
 ANALYZE;
 ";
 
-/// Returns the statements of all tests of this engine: those that a run of all tests has left in the file, as CI's
-/// does. Without it they run once more, in a separate process.
-fn statements() -> BTreeSet<String> {
+/// Returns the statements that this engine's tests send. They are read from the file that an earlier run of all tests
+/// has written, as in CI. Without that file, the tests run once more in separate processes.
+fn read_sent_statements() -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
     let left = env::var_os(STATEMENTS_FILE).map(PathBuf::from);
     let file = left.unwrap_or_else(|| run_tests(folder.path().join("statements")));
     let all = fs::read_to_string(file).unwrap();
-    all.split('\0').filter(|sql| is_of_data(sql)).map(str::to_owned).collect()
+    all.split('\0').filter(|sql| reads_or_writes_rows(sql)).map(str::to_owned).collect()
 }
 
-/// Runs the tests, those of the service on this engine too, and returns the file that they have written to.
+/// Runs this engine's tests, including those of the service, and returns the file to which they wrote their statements.
 fn run_tests(file: PathBuf) -> PathBuf {
     let mut store = Command::new(env::current_exe().unwrap());
-    store.arg("postgres").args(LEFT_OUT.iter().flat_map(|test| ["--skip", test]));
+    store.arg("postgres").args(SKIPPED_TESTS.iter().flat_map(|test| ["--skip", test]));
     let mut service = Command::new(env!("CARGO"));
     service.args(["test", "--locked", "-p", "parcelo-server", "--lib", "service::"]);
     for mut tests in [store, service] {
@@ -158,16 +158,16 @@ fn run_tests(file: PathBuf) -> PathBuf {
     file
 }
 
-fn is_of_data(sql: &str) -> bool {
+fn reads_or_writes_rows(sql: &str) -> bool {
     let verb = sql.split_whitespace().next();
     verb.is_some_and(|verb| ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&verb))
 }
 
-/// Files whose statements run once, at a start or for a copy, and may read as much as they like; and the other engine.
-const LEFT_OUT_FILES: [&str; 4] = ["connection.rs", "migrations.rs", "transfer.rs", "sqlite.rs"];
+/// Files that are not checked: statements that run once, at a start or for a copy, and those of the other engine.
+const SKIPPED_FILES: [&str; 4] = ["connection.rs", "migrations.rs", "transfer.rs", "sqlite.rs"];
 
-/// Beginnings of statements that only a file gets.
-const OF_FILES: [&str; 11] = [
+/// Beginnings of statements that run only on a file.
+const SQLITE_STATEMENTS: [&str; 11] = [
     "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox",
     "UPDATE leases SET last = last + 1",
     "SELECT coalesce(sum(total), 0) FROM parcel_totals",
@@ -182,23 +182,24 @@ const OF_FILES: [&str; 11] = [
 ];
 
 /// Returns the beginning of each statement in the code of this engine and of both, up to its first placeholder.
-fn written() -> Vec<String> {
+fn statements_in_code() -> Vec<String> {
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folders = [store.join("postgres"), store];
     let mut written = Vec::new();
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     for file in files.map(|file| file.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        if file.is_dir() || LEFT_OUT_FILES.contains(&name) {
+        if file.is_dir() || SKIPPED_FILES.contains(&name) {
             continue;
         }
         let code = fs::read_to_string(&file).unwrap();
         let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
-        // A literal's line that continues has a backslash at its end.
+        // A string literal that continues on the next line has a backslash at the end of its line.
         let lines: Vec<&str> = code.split("\\\n").map(str::trim_start).collect();
         let texts = lines.concat();
         let literals = texts.split('"').skip(1).step_by(2).filter(|text| {
-            is_of_data(text) && !OF_FILES.iter().any(|begin| text.starts_with(begin))
+            reads_or_writes_rows(text)
+                && !SQLITE_STATEMENTS.iter().any(|begin| text.starts_with(begin))
         });
         written.extend(literals.map(|text| text.split('{').next().unwrap().to_owned()));
     }
@@ -220,10 +221,10 @@ async fn plan(client: &Client, sql: &str) -> String {
 }
 
 /// Returns the tables that a plan reads from end to end.
-fn read_whole(plan: &str) -> BTreeSet<&str> {
+fn full_scans(plan: &str) -> BTreeSet<&str> {
     plan.lines()
         .filter_map(|line| line.split_once("Seq Scan on ")?.1.split_whitespace().next())
-        .filter(|table| !SMALL.contains(table) && !table.starts_with("pg_"))
+        .filter(|table| !SMALL_TABLES.contains(table) && !table.starts_with("pg_"))
         .collect()
 }
 
@@ -231,8 +232,8 @@ fn read_whole(plan: &str) -> BTreeSet<&str> {
 #[ignore = "starts this engine's tests once more: `.ci/prove postgres` runs it"]
 async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let Some(address) = database() else { return };
-    let statements = statements();
-    let written = written();
+    let statements = read_sent_statements();
+    let written = statements_in_code();
     assert!(written.len() > 100, "{}", written.len());
     // A part of a statement may look like a statement.
     let is_sent = |begin: &&String| statements.iter().any(|sql| sql.contains(begin.as_str()));
@@ -245,8 +246,8 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let mut faults = Vec::new();
     for sql in &statements {
         let plan = plan(&client, sql).await;
-        let whole = read_whole(&plan);
-        if !whole.is_empty() && !WHOLE.iter().any(|begin| sql.starts_with(begin)) {
+        let whole = full_scans(&plan);
+        if !whole.is_empty() && !INTENDED_FULL_SCANS.iter().any(|begin| sql.starts_with(begin)) {
             faults.push(format!("{whole:?}: {sql}\n{plan}\n"));
         }
     }

@@ -36,8 +36,8 @@ END
 /// Path at which Debian installs it.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
-/// Starts it in front of a database's cluster, with an additional setting. Returns it, whose standard input ends with
-/// this process, and the database's address through it.
+/// Starts PgBouncer in front of a database's cluster, with an additional setting, until the standard input of the
+/// returned process is closed. Returns the process, and the database's address through PgBouncer.
 fn start(database: &Address, setting: &str) -> (Child, Address) {
     let (cluster, name) = place(database);
     let mut command = as_owner("sh");

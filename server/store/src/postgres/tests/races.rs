@@ -7,7 +7,7 @@ use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};
 use crate::postgres::test_util::cluster::{store_and_client, until_blocked};
 use crate::{
     CommitOutcome, Engine, Store,
-    tests::conformance::{NOW, commit, create, made, on, row, sandbox},
+    tests::conformance::{NOW, commit, create, create_parcel, on, row, sandbox},
     waiting::{until, wait_for_value},
 };
 
@@ -39,7 +39,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     let Some((store, client, address)) = store_and_client().await else { return };
     let other = Store::connect(address, [1; 32]).await.unwrap();
     // The group is not the first to write for the sandbox, so it does not insert the row in `generations`.
-    made(&store, sandbox(1), "SB-OPEN-0000").await;
+    create_parcel(&store, sandbox(1), "SB-OPEN-0000").await;
     // The second pause holds the group open in which the order is written.
     let first = store.pause_writes().await.unwrap();
     let mut order = Box::pin(store.commit(create(sandbox(1), "SB-OPEN-0001", 1)));
@@ -63,7 +63,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_row_fails_only_the_write_that_needs_it() {
     let Some((store, client, _)) = store_and_client().await else { return };
-    let parcel = made(&store, sandbox(1), "SB-LOCKED-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-LOCKED-0001").await;
     client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let reprint = on(&parcel, vec![StoreOp::Reprint { parcel: parcel.key, at: NOW }]);
@@ -100,7 +100,7 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
 async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
     let Some((store, client, _)) = store_and_client().await else { return };
     for number in ["SB-SOUND-0001", "SB-BROKEN-0001", "SB-SOUND-0002"] {
-        made(&store, sandbox(1), number).await;
+        create_parcel(&store, sandbox(1), number).await;
     }
     let damage = "UPDATE orders SET order_json = '{' \
          FROM parcels WHERE id = parcel AND number = 'SB-BROKEN-0001'";
@@ -112,7 +112,7 @@ async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_counts_only_data_since_the_previous_reset() {
     let Some((store, client, _)) = store_and_client().await else { return };
-    made(&store, sandbox(1), "SB-COUNTED-0001").await;
+    create_parcel(&store, sandbox(1), "SB-COUNTED-0001").await;
     // While someone has it locked, it cannot be erased.
     client.batch_execute("BEGIN; SELECT FROM parcels FOR UPDATE").await.unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
@@ -140,7 +140,7 @@ async fn a_connection_that_became_read_only_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
     let Some((store, client, _)) = store_and_client().await else { return };
-    made(&store, sandbox(1), "SB-PURGED-0001").await;
+    create_parcel(&store, sandbox(1), "SB-PURGED-0001").await;
     let insert = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at) \
          SELECT id, 3, 0, 0, 0 FROM parcels; \
          INSERT INTO carrier_events (carrier, event_id, parcel, sequence) \

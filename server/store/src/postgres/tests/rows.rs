@@ -9,7 +9,7 @@ use crate::postgres::test_util::cluster::Cluster;
 use crate::{
     CommitOutcome, Store,
     postgres::Address,
-    tests::conformance::{SECRET, create, moved, on, production},
+    tests::conformance::{SECRET, create, move_parcel, on, production},
     waiting::until,
 };
 
@@ -32,7 +32,7 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
                 sequence: parcel.last_sequence + 1,
                 code: None,
             };
-            let ops = vec![StoreOp::RecordCarrierEvent(seen), moved(parcel, state, after)];
+            let ops = vec![StoreOp::RecordCarrierEvent(seen), move_parcel(parcel, state, after)];
             store.commit(on(parcel, ops))
         });
         let outcomes = join_all(scans).await;

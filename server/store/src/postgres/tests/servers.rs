@@ -20,7 +20,7 @@ use crate::{
     CommitOutcome, Store, StoreError,
     postgres::{Address, address::UnsafeSettings},
     tests::conformance::{
-        NOW, SECRET, create, made, moved, on, row, sandbox,
+        NOW, SECRET, create, create_parcel, move_parcel, on, row, sandbox,
         webhooks::{endpoint, enqueue, lease, outcome},
     },
     waiting::until,
@@ -30,12 +30,12 @@ use crate::{
 async fn sequences_behind_their_tables_are_advanced() {
     let Some((store, address)) = server().await else { return };
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
-    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     store.close().await;
     // As logical replication copies a database: rows, and no sequences.
     run_sql(&address, "ALTER SEQUENCE parcel_rows RESTART; ALTER SEQUENCE accounts_id_seq RESTART");
     let store = Store::connect(address, SECRET).await.unwrap();
-    assert!(made(&store, sandbox(1), "SB-NEXT-00001").await.key > parcel.key);
+    assert!(create_parcel(&store, sandbox(1), "SB-NEXT-00001").await.key > parcel.key);
     store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
 }
 
@@ -82,8 +82,8 @@ async fn one_key_on_two_servers_creates_one_parcel() {
     }
 }
 
-/// Commits changes again under their key until the outcome is known, as callers do: a slow machine answers some too
-/// late. The flag says whether this one was late.
+/// Commits changes again under their key until the outcome is known, as callers do. Returns `true` with it if the first
+/// answer came too late, as some do on a slow machine.
 async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
     let mut outcome = store.commit(changes.clone()).await;
     let is_late = outcome == CommitOutcome::Busy;
@@ -152,10 +152,12 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
     stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for number in 0..40 {
         let number = format!("SB-SKEW-{number:05}");
-        let parcel = made(&stores[0], tenant, &number).await;
+        let parcel = create_parcel(&stores[0], tenant, &number).await;
         let first = lease(&stores[0], tenant, 1, NOW).await.remove(0);
-        let (barrier, change) =
-            (Arc::new(Barrier::new(2)), on(&parcel, vec![moved(&parcel, State::InTransit, 5)]));
+        let (barrier, change) = (
+            Arc::new(Barrier::new(2)),
+            on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]),
+        );
         let (store, settles) = (stores[0].clone(), stores[1].clone());
         let other = Arc::clone(&barrier);
         let commit = tokio::spawn(async move {
@@ -217,25 +219,25 @@ async fn terminated_connections_lose_and_repeat_no_write() {
     assert_eq!(activity.iter().map(|day| day.parcels).sum::<u64>(), 480, "counted once each");
     assert!(store.is_writable());
     // The writer may be replacing the connection that was ended last.
-    becomes_readable(&store, true).await;
+    wait_until_readable(&store, true).await;
 }
 
-/// Waits until a server is ready, or is not.
-async fn becomes_readable(store: &Store, wanted: bool) {
+/// Waits until the database is readable (`true`) or unreadable (`false`) for a server.
+async fn wait_until_readable(store: &Store, wanted: bool) {
     until("its readiness has changed", async || store.is_readable() == wanted).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
     let Some((store, address)) = server().await else { return };
-    becomes_readable(&store, true).await;
+    wait_until_readable(&store, true).await;
     admit(&address, false);
-    becomes_readable(&store, false).await;
+    wait_until_readable(&store, false).await;
     let refused = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
     assert!(store.read_only_reason().is_none(), "the store waits for it");
     admit(&address, true);
-    becomes_readable(&store, true).await;
+    wait_until_readable(&store, true).await;
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!store.is_new().await.unwrap());
 }
@@ -254,7 +256,7 @@ async fn a_busy_server_notices_a_lost_database() {
         }
     });
     admit(&address, false);
-    becomes_readable(&store, false).await;
+    wait_until_readable(&store, false).await;
     is_over.store(true, Ordering::Relaxed);
     stream.await.unwrap();
 }

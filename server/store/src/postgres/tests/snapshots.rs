@@ -21,7 +21,7 @@ use crate::{
     waiting::until,
 };
 
-/// The cost of delivering everything.
+/// The cost of a delivery.
 #[derive(Debug)]
 struct Cost {
     /// Pages of the outbox and its indexes read for one delivery.
@@ -31,7 +31,7 @@ struct Cost {
 }
 
 /// Opens a transaction that sees the database as it is now, until it is dropped.
-async fn hold(address: &Address) -> Client {
+async fn hold_snapshot(address: &Address) -> Client {
     let holder = client(address).await;
     holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
     holder
@@ -64,13 +64,13 @@ async fn deliver(address: &Address, events: usize) -> Cost {
         assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))));
     }
     store.close().await;
-    let (pages, rows) = looked_at(address, "outbox%").await;
+    let (pages, rows) = read_counts(address, "outbox%").await;
     let each = |all: i64| all / i64::try_from(events).unwrap();
     Cost { pages: each(pages), rows: each(rows) }
 }
 
 /// Returns the numbers of pages and rows of these tables that were read, once all connections have reported theirs.
-async fn looked_at(address: &Address, tables: &str) -> (i64, i64) {
+async fn read_counts(address: &Address, tables: &str) -> (i64, i64) {
     let client = client(address).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND state = 'idle'";
@@ -83,12 +83,12 @@ async fn looked_at(address: &Address, tables: &str) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-/// Returns the cost during a snapshot that is held throughout, or without a snapshot.
-async fn cost(events: usize, is_held: bool) -> Option<Cost> {
+/// Measures the cost of deliveries, with a snapshot that is held throughout if `is_held`.
+async fn measure_deliveries(events: usize, is_held: bool) -> Option<Cost> {
     let address = database()?;
     // The schema first.
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
-    let holder = if is_held { Some(hold(&address).await) } else { None };
+    let holder = if is_held { Some(hold_snapshot(&address).await) } else { None };
     let cost = deliver(&address, events).await;
     drop(holder);
     Some(cost)
@@ -97,19 +97,19 @@ async fn cost(events: usize, is_held: bool) -> Option<Cost> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn delivery_cost_is_independent_of_snapshot_age() {
-    let Some(few) = cost(1_000, true).await else { return };
-    let many = cost(3_000, true).await.unwrap();
+    let Some(few) = measure_deliveries(1_000, true).await else { return };
+    let many = measure_deliveries(3_000, true).await.unwrap();
     assert!(many.rows <= 2 * few.rows, "{few:?}, {many:?}");
     assert!(many.pages <= 2 * few.pages, "{few:?}, {many:?}");
 }
 
-/// Makes orders, one after the other, each with a claim of its key. Returns the pages that each of them read for its
-/// counts and its claim.
-async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
+/// Creates orders one after the other, each with a claim of its key. Returns the average number of pages that an order
+/// reads for its counts and for its claim.
+async fn create_orders(address: &Address, first: u32, orders: u32) -> [i64; 2] {
     const TABLES: [&str; 2] = ["parcel_count%", "rate_limit_windows"];
     let mut before = [0; 2];
     for (before, tables) in before.iter_mut().zip(TABLES) {
-        *before = looked_at(address, tables).await.0;
+        *before = read_counts(address, tables).await.0;
     }
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     for number in first..first + orders {
@@ -126,7 +126,7 @@ async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
     store.close().await;
     let mut pages = [0; 2];
     for ((pages, tables), before) in pages.iter_mut().zip(TABLES).zip(before) {
-        *pages = (looked_at(address, tables).await.0 - before) / i64::from(orders);
+        *pages = (read_counts(address, tables).await.0 - before) / i64::from(orders);
     }
     pages
 }
@@ -136,9 +136,9 @@ async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
 async fn order_cost_is_independent_of_snapshot_age() {
     let Some(address) = database() else { return };
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
-    let before = order(&address, 0, 500).await;
-    let holder = hold(&address).await;
-    let during = order(&address, 500, 20_000).await;
+    let before = create_orders(&address, 0, 500).await;
+    let holder = hold_snapshot(&address).await;
+    let during = create_orders(&address, 500, 20_000).await;
     drop(holder);
     let worst = before.iter().zip(during).map(|(before, during)| during / before).max();
     assert!(worst <= Some(3), "{before:?} pages before it, {during:?} during it");
@@ -156,30 +156,33 @@ const OLD: &str = "\
         decode(md5(g::text), 'hex'), '', '' FROM generate_series(1, ROWS) AS g; \
     DELETE FROM term_queue";
 
-/// Returns the number of rows of each table to which indexes lead during its purge, with a snapshot that sees all of
-/// them.
-async fn purge(rows: i64) -> Option<[i64; 3]> {
+/// Purges tables while a snapshot sees all their rows. Returns, for each table, the rows read through indexes per
+/// deleted row.
+async fn measure_purge(rows: i64) -> Option<[i64; 3]> {
     let address = database()?;
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
     run_sql(&address, &OLD.replace("ROWS", &rows.to_string()));
-    let holder = hold(&address).await;
+    let holder = hold_snapshot(&address).await;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     assert_eq!(store.purge_records(NOW).await.unwrap(), rows.unsigned_abs());
     assert_eq!(store.purge_outbox(NOW).await.unwrap(), usize::try_from(rows).unwrap());
     assert_eq!(store.purge(NOW).await.unwrap().parcels, rows.unsigned_abs());
     store.close().await;
     drop(holder);
-    let mut looked = [0; 3];
-    for (looked, table) in looked.iter_mut().zip(["idempotency", "outbox_done", "parcels"]) {
-        *looked = looked_at(&address, table).await.1 / rows;
+    let mut rows_read = [0; 3];
+    for (rows_read, table) in rows_read.iter_mut().zip(["idempotency", "outbox_done", "parcels"]) {
+        *rows_read = read_counts(&address, table).await.1 / rows;
     }
-    Some(looked)
+    Some(rows_read)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_purge_reads_deleted_rows_once() {
-    // If each page began with the first row, it would be 13, 12 and 29 rows for one.
-    let Some(looked) = purge(10_000).await else { return };
-    assert!(looked.iter().all(|rows| *rows <= 6), "{looked:?} rows for each that is deleted");
+    // If each page began with the first row, 13, 12 and 29 rows would be read for each deleted row.
+    let Some(rows_read) = measure_purge(10_000).await else { return };
+    assert!(
+        rows_read.iter().all(|rows| *rows <= 6),
+        "{rows_read:?} rows read for each deleted row"
+    );
 }

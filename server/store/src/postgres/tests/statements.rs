@@ -9,7 +9,9 @@ use crate::postgres::test_util::{
 };
 use crate::{
     CommitOutcome, Store,
-    tests::conformance::{NOW, SECRET, create, made, moved, on, sandbox, webhooks::endpoint},
+    tests::conformance::{
+        NOW, SECRET, create, create_parcel, move_parcel, on, sandbox, webhooks::endpoint,
+    },
 };
 
 /// Opens a store on a new database. Returns it with its writer's backend.
@@ -61,7 +63,7 @@ async fn many_moves_in_one_commit_take_as_many_statements_as_one() {
     store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let mut parcels = Vec::new();
     for number in 0..65 {
-        parcels.push(made(&store.0, sandbox(1), &format!("SB-MOVE-{number:06}")).await);
+        parcels.push(create_parcel(&store.0, sandbox(1), &format!("SB-MOVE-{number:06}")).await);
     }
     let mut counts = Vec::new();
     for parcels in [&parcels[..1], &parcels[1..]] {
@@ -69,7 +71,7 @@ async fn many_moves_in_one_commit_take_as_many_statements_as_one() {
         all.expect.clear();
         for parcel in parcels {
             all.expect.push((parcel.key, parcel.version));
-            all.ops.push(moved(parcel, State::InTransit, 5));
+            all.ops.push(move_parcel(parcel, State::InTransit, 5));
         }
         counts.push(statements(&store, vec![all]).await);
     }

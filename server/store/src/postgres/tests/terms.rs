@@ -11,7 +11,8 @@ use crate::{
     waiting::until,
 };
 
-async fn erased(store: &Store, address: &Address) {
+/// Resets the first sandbox, and waits until its parcels are erased.
+async fn reset_and_wait(store: &Store, address: &Address) {
     store.reset(sandbox(1)).await.unwrap();
     let left = "SELECT count(*) FROM parcels";
     until("it is erased", async || query(address, left).trim() == "0").await;
@@ -37,7 +38,7 @@ async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
         &address,
         "UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000003'",
     );
-    erased(&store, &address).await;
+    reset_and_wait(&store, &address).await;
     assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
     store.close().await;
 }
@@ -67,7 +68,7 @@ async fn two_servers_share_the_index_while_parcels_come_and_go() {
     let left: u64 = query(&address, "SELECT count(*) FROM parcels").trim().parse().unwrap();
     let found = search(&one, "nandu").await;
     assert_eq!((found.total, found.is_complete), (left, true));
-    erased(&one, &address).await;
+    reset_and_wait(&one, &address).await;
     assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
     one.close().await;
     other.close().await;

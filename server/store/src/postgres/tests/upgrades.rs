@@ -13,7 +13,7 @@ use crate::{
     CommitOutcome, Store, StoreError,
     postgres::migrations::{MIGRATIONS, OLDEST_SCHEMA},
     tests::conformance::{
-        NOW, SECRET, create, made, moved, on, order, record, row, sandbox,
+        NOW, SECRET, create, create_parcel, move_parcel, on, order, record, row, sandbox,
         search::{maintain_index, search_text as search},
         webhooks::{endpoint, lease, outcome},
     },
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Selects the value of `oldest_schema`, and the number of migrations done.
-const SAID: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
+const READ_SCHEMA_VERSIONS: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
      || ' ' || (SELECT max(version) FROM schema_migrations)";
 
 /// Some parcels of two days, as a program of schema 9 has written them.
@@ -54,7 +54,7 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
     let (parcel, kept) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
     assert_eq!(kept.order, order);
-    let moved = on(&parcel, vec![moved(&parcel, State::PickedUp, 5)]);
+    let moved = on(&parcel, vec![move_parcel(&parcel, State::PickedUp, 5)]);
     assert_eq!(store.commit(moved).await, CommitOutcome::Committed);
 }
 
@@ -75,7 +75,7 @@ async fn this_version_runs_on_the_next_version_s_schema() {
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     serve_one(&before, "SB-NEXT-0001", 1).await;
     run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
-    let said = query(&address, SAID);
+    let versions = query(&address, READ_SCHEMA_VERSIONS);
     // Its statements are prepared for the previous schema.
     serve_one(&before, "SB-NEXT-0002", 2).await;
     let again = Store::connect(address.clone(), [1; 32]).await.unwrap();
@@ -84,7 +84,7 @@ async fn this_version_runs_on_the_next_version_s_schema() {
     assert!(row(&before, "SB-NEXT-0003").await.is_some());
     let command = Store::connect_for_admin(address.clone(), [1; 32]).await.unwrap();
     command.account("other", "acc_2".to_owned(), NOW).await.unwrap();
-    assert_eq!(query(&address, SAID), said, "the newer version's notes stay");
+    assert_eq!(query(&address, READ_SCHEMA_VERSIONS), versions, "the newer version's values stay");
     let undelivered = "SELECT count(*) FROM outbox WHERE state <> 2";
     assert_eq!(query(&address, undelivered), "0");
 }
@@ -93,13 +93,13 @@ async fn this_version_runs_on_the_next_version_s_schema() {
 async fn an_outdated_version_does_not_start_and_is_not_ready() {
     let Some(address) = empty_database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    made(&store, sandbox(1), "SB-OLD-0001").await;
+    create_parcel(&store, sandbox(1), "SB-OLD-0001").await;
     let known = MIGRATIONS.len();
     let oldest =
         |schema: usize| format!("UPDATE meta SET value = '{schema}' WHERE name = 'oldest_schema'");
     run_sql(&address, NEXT);
     run_sql(&address, &oldest(known + 1));
-    let before = query(&address, SAID);
+    let before = query(&address, READ_SCHEMA_VERSIONS);
     for refused in [
         Store::connect(address.clone(), SECRET).await,
         Store::connect_for_admin(address.clone(), SECRET).await,
@@ -112,7 +112,7 @@ async fn an_outdated_version_does_not_start_and_is_not_ready() {
         );
         assert!(refused.to_string().contains(&words), "{refused}");
     }
-    assert_eq!(query(&address, SAID), before, "nothing was changed");
+    assert_eq!(query(&address, READ_SCHEMA_VERSIONS), before, "nothing was changed");
     // A server that is running meanwhile.
     store.measure_clock().await.unwrap();
     assert!(!store.is_readable());
@@ -129,7 +129,7 @@ async fn an_upgrade_records_the_oldest_supported_schema() {
     run_sql(&address, "DELETE FROM meta WHERE name = 'oldest_schema'");
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     let known = MIGRATIONS.len();
-    assert_eq!(query(&address, SAID), format!("{OLDEST_SCHEMA} {known}"));
+    assert_eq!(query(&address, READ_SCHEMA_VERSIONS), format!("{OLDEST_SCHEMA} {known}"));
     // No program makes a newer schema without that value.
     run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
     let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::{
     TestFile, commit_as_group,
-    conformance::{NOW, SECRET, create, moved, nothing, on, row, sandbox},
+    conformance::{NOW, SECRET, create, move_parcel, nothing, on, row, sandbox},
 };
 use crate::test_util::held;
 use crate::{
@@ -251,10 +251,10 @@ async fn a_damaged_page_affects_only_its_own_rows() {
     for n in 0..60 {
         assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, CommitOutcome::Committed);
     }
-    let hurt = row(&store, &number(3)).await.unwrap();
+    let damaged = row(&store, &number(3)).await.unwrap();
     store.close().await;
     // The number directly followed by the id occurs in the row, and in no index.
-    spoil_page_with(&place.file, &[number(3).as_bytes(), &hurt.id.to_bytes()].concat());
+    spoil_page_with(&place.file, &[number(3).as_bytes(), &damaged.id.to_bytes()].concat());
     let store = place.open();
     let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
     assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).await.is_err());
@@ -263,9 +263,9 @@ async fn a_damaged_page_affects_only_its_own_rows() {
     let (page, total) = store.list(sandbox(1), query).await.unwrap();
     assert_eq!(total, 60);
     assert!((40..60).contains(&page.len()), "{} of them", page.len());
-    let ops = vec![moved(&hurt, parcelo_domain::State::CustomsClearance, 1)];
-    let move_hurt = on(&hurt, ops);
-    assert_eq!(store.commit(move_hurt).await, CommitOutcome::Broken);
+    let ops = vec![move_parcel(&damaged, parcelo_domain::State::CustomsClearance, 1)];
+    let move_damaged = on(&damaged, ops);
+    assert_eq!(store.commit(move_damaged).await, CommitOutcome::Broken);
     assert_eq!(store.read_only_reason(), None, "one bad page does not end the process");
     assert_eq!(store.commit(create(sandbox(1), &number(60), 60)).await, CommitOutcome::Committed);
     store.check(parcelo_system::clock::monotonic_now());
@@ -319,8 +319,8 @@ fn nothing_in_the_server_s_process_releases_its_locks() {
     assert_eq!(locks(&place.file), held);
 }
 
-/// Returns the locks of this process on a file, where the system shows them. Those of one file are read in one piece;
-/// the list of all, `/proc/locks`, omits some when others come and go meanwhile.
+/// Returns this process's locks on a file, on systems that show them. They are read from `fdinfo`, because `/proc/locks`
+/// can omit some while other locks come and go.
 fn locks(file: &Path) -> Vec<String> {
     use std::os::unix::fs::MetadataExt;
     let id = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));

@@ -1,4 +1,4 @@
-//! Writes of one group: they do not affect one another, and share the cost of some statements.
+//! Writes of a group: they do not affect each other, and share the cost of some statements.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{
     commit_as_group,
-    conformance::{NOW, PANIC, SECRET, create, moved, nothing, on, record, sandbox},
+    conformance::{NOW, PANIC, SECRET, create, move_parcel, nothing, on, record, sandbox},
 };
 use crate::{
     CommitOutcome, counts,
@@ -32,16 +32,16 @@ fn order(n: u32) -> Changes {
     create(sandbox(1), &number(n), n)
 }
 
-fn one(db: &Connection, sql: &str) -> i64 {
+fn query_number(db: &Connection, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Returns everything stored of orders: their numbers, the number of records, and of counted parcels.
-fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
+/// Returns what is stored of orders: their tracking numbers, the number of records, and the number of counted parcels.
+fn stored_orders(db: &Connection) -> (Vec<String>, i64, i64) {
     let mut find = db.prepare("SELECT number FROM parcels ORDER BY number").unwrap();
     let numbers = find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    let records = one(db, "SELECT count(*) FROM idempotency");
-    (numbers, records, one(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
+    let records = query_number(db, "SELECT count(*) FROM idempotency");
+    (numbers, records, query_number(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
 }
 
 /// Commits twelve creates. The sixth fails: it is undone, and the others are there.
@@ -53,7 +53,7 @@ fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
         let expected = if n == 5 { CommitOutcome::Broken } else { CommitOutcome::Committed };
         assert_eq!(answer, expected, "{n}");
     }
-    assert_eq!(kept(db), (all_but.map(number).collect(), 11, 11));
+    assert_eq!(stored_orders(db), (all_but.map(number).collect(), 11, 11));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
     let (answers, rows) = rows_of([refused(), vec![order(3)], refused()].concat());
     assert_eq!(answers, [refusals(), vec![CommitOutcome::Committed], refusals()].concat());
     assert_eq!(rows, of_one, "nothing was done twice");
-    assert_eq!(kept(&db), (vec![number(1), number(3)], 2, 2));
+    assert_eq!(stored_orders(&db), (vec![number(1), number(3)], 2, 2));
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn a_half_done_refused_write_is_undone_alone() {
     let first = parcels::find_by_number(Sql::Sqlite(&db), by_row, first, parcels::read);
     let first = poll_now(first).unwrap().unwrap();
     let mut late = order(2);
-    late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
+    late.ops.extend([0, 0].map(|_| move_parcel(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
     let [stands, refused] = [CommitOutcome::Committed, CommitOutcome::VersionConflict];
     assert_eq!(answers, [stands.clone(), refused, stands]);
-    assert_eq!(kept(&db), ([1, 3, 4].map(number).to_vec(), 3, 3));
-    assert_eq!(one(&db, "SELECT count(*) FROM events"), 0);
-    let moves = on(&first, vec![moved(&first, State::InTransit, 1)]);
+    assert_eq!(stored_orders(&db), ([1, 3, 4].map(number).to_vec(), 3, 3));
+    assert_eq!(query_number(&db, "SELECT count(*) FROM events"), 0);
+    let moves = on(&first, vec![move_parcel(&first, State::InTransit, 1)]);
     assert_eq!(commit_as_group(&db, vec![moves]), [CommitOutcome::Committed]);
 }
 
@@ -128,8 +128,8 @@ fn a_commit_writes_each_count_once() {
         let orders = (0..12).map(|n| order(100 * group + n));
         commit_as_group(&db, orders.collect());
     }
-    assert_eq!(one(&db, "SELECT count(*) FROM writes"), 2);
-    assert_eq!(one(&db, "SELECT sum(total) FROM parcel_counts"), 24);
+    assert_eq!(query_number(&db, "SELECT count(*) FROM writes"), 2);
+    assert_eq!(query_number(&db, "SELECT sum(total) FROM parcel_counts"), 24);
 }
 
 fn mutation(
@@ -140,7 +140,7 @@ fn mutation(
 }
 
 /// Commits a group of an order, a plain call, and another order. Returns the result of the call.
-fn around(
+fn commit_between_orders(
     db: &Connection,
     call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
 ) -> i64 {
@@ -161,14 +161,16 @@ fn a_plain_call_sees_counts_of_earlier_group_writes() {
     let counted = |db: &Connection| {
         db.query_row("SELECT sum(total) FROM parcel_counts", [], |row| row.get(0))
     };
-    assert_eq!(around(&db, counted), 1);
-    assert_eq!(kept(&db).2, 2);
+    assert_eq!(commit_between_orders(&db, counted), 1);
+    assert_eq!(stored_orders(&db).2, 2);
 }
 
 #[test]
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory();
-    around(&db, |db| poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0));
+    commit_between_orders(&db, |db| {
+        poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0)
+    });
     let days = poll_now(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
 }
@@ -180,7 +182,7 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     let open = || connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap().0;
     let db = open();
     commit_as_group(&db, vec![order(9)]);
-    let page = one(&db, "SELECT rootpage FROM sqlite_schema WHERE name = 'parcel_counts'");
+    let page = query_number(&db, "SELECT rootpage FROM sqlite_schema WHERE name = 'parcel_counts'");
     drop(db);
     let mut bytes = std::fs::read(&file).unwrap();
     let start = usize::try_from(page - 1).unwrap() * 4_096;

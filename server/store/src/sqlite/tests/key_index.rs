@@ -8,7 +8,7 @@ use parcelo_domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIM
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
+use super::conformance::{NOW, SECRET, create, create_parcel, file, nothing, record, sandbox};
 use crate::{
     CommitOutcome, Store, StoreError,
     sqlite::{
@@ -23,17 +23,17 @@ use crate::{
     waiting::until,
 };
 
-fn only(kept: IdempotencyRecord) -> Changes {
+fn record_only(kept: IdempotencyRecord) -> Changes {
     Changes { idempotency_record: Some(kept), ..nothing() }
 }
 
 /// Writes a record under the key of this number.
-async fn keep(store: &Store, number: u32) -> CommitOutcome {
-    store.commit(only(record(sandbox(1), number))).await
+async fn write_record(store: &Store, number: u32) -> CommitOutcome {
+    store.commit(record_only(record(sandbox(1), number))).await
 }
 
-async fn keep_all(store: &Store, numbers: std::ops::Range<u32>) {
-    let all = join_all(numbers.map(|number| keep(store, number))).await;
+async fn write_records(store: &Store, numbers: std::ops::Range<u32>) {
+    let all = join_all(numbers.map(|number| write_record(store, number))).await;
     assert!(all.iter().all(|outcome| *outcome == CommitOutcome::Committed));
 }
 
@@ -47,7 +47,7 @@ fn open_again(folder: &TempDir) -> Store {
 }
 
 /// Returns the number of keys in memory, and the last row that is in a run on the disk.
-fn known(store: &Store) -> (usize, i64) {
+fn key_counts(store: &Store) -> (usize, i64) {
     let keys = store.sqlite().unwrap().keys();
     (keys.len(), keys.last_run())
 }
@@ -64,37 +64,37 @@ fn count(store: &Store, what: &str) -> i64 {
 async fn processes_on_one_file_keep_one_record_of_each_key() {
     let (server, folder) = file();
     let second = open_again(&folder);
-    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(keep(&second, 1).await, taken(1), "known after the first read");
-    assert_eq!(keep(&second, 2).await, CommitOutcome::Committed);
-    assert_eq!(keep(&server, 2).await, taken(2), "written since");
-    assert_eq!(keep(&server, 3).await, CommitOutcome::Committed);
-    assert_eq!(keep(&second, 3).await, taken(3));
+    assert_eq!(write_record(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&second, 1).await, taken(1), "known after the first read");
+    assert_eq!(write_record(&second, 2).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&server, 2).await, taken(2), "written since");
+    assert_eq!(write_record(&server, 3).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&second, 3).await, taken(3));
 
     // The server takes an id for a record and rolls it back; the other process then takes the same.
-    made(&server, sandbox(1), "SB-TAKEN-0001").await;
+    create_parcel(&server, sandbox(1), "SB-TAKEN-0001").await;
     let refused = server.commit(create(sandbox(1), "SB-TAKEN-0001", 9)).await;
     assert_eq!(refused, CommitOutcome::DuplicateTracking);
-    assert_eq!(keep(&second, 4).await, CommitOutcome::Committed);
-    assert_eq!(keep(&server, 4).await, taken(4));
+    assert_eq!(write_record(&second, 4).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&server, 4).await, taken(4));
 
     // When the table is empty, its ids continue, in a new process too.
     assert_eq!(second.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
     let other = open_again(&folder);
-    assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
-    assert_eq!(keep(&server, 5).await, taken(5));
-    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(keep(&second, 1).await, taken(1));
+    assert_eq!(write_record(&other, 5).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&server, 5).await, taken(5));
+    assert_eq!(write_record(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&second, 1).await, taken(1));
 }
 
 #[tokio::test]
 async fn a_process_sees_keys_written_by_another_process() {
     let (server, folder) = file();
     let second = open_again(&folder);
-    keep_all(&second, 0..10).await;
-    keep_all(&server, 10..1_000).await;
+    write_records(&second, 0..10).await;
+    write_records(&server, 10..1_000).await;
     for number in 0..1_000 {
-        assert_eq!(keep(&second, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&second, number).await, taken(number), "{number}");
     }
 }
 
@@ -106,7 +106,7 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     let (reader, keys) = (connection::open_reader(&file).unwrap(), KeyIndex::new());
     let kept = record(sandbox(1), 1);
     let apply = || {
-        let mut changes = only(kept.clone());
+        let mut changes = record_only(kept.clone());
         apply::apply(&db, &keys, &mut changes, &mut Pending::default()).unwrap().0
     };
     let seen = || records::find(&reader, &keys, &kept.key).unwrap();
@@ -128,15 +128,15 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
 #[tokio::test]
 async fn a_start_loads_all_keys_with_few_record_reads() {
     let (store, folder) = file();
-    keep_all(&store, 0..1_000).await;
+    write_records(&store, 0..1_000).await;
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     let behind = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
     assert!(count(&store, behind) < key_chunks::ROWS);
     for number in 0..1_000 {
-        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
     }
-    keep_all(&store, 1_000..1_300).await;
+    write_records(&store, 1_000..1_300).await;
     let one = store.idempotency_record(&record(sandbox(1), 1_299).key).await.unwrap();
     assert_eq!(one, Some(record(sandbox(1), 1_299)));
 }
@@ -151,11 +151,11 @@ async fn keys_with_equal_prefixes_have_separate_records() {
         });
         for kept in &alike {
             assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
-            assert_eq!(store.commit(only(kept.clone())).await, CommitOutcome::Committed);
+            assert_eq!(store.commit(record_only(kept.clone())).await, CommitOutcome::Committed);
         }
         for kept in alike {
             assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept.clone()));
-            let again = store.commit(only(kept.clone())).await;
+            let again = store.commit(record_only(kept.clone())).await;
             assert_eq!(again, CommitOutcome::IdempotencyTaken(kept));
         }
     }
@@ -164,7 +164,7 @@ async fn keys_with_equal_prefixes_have_separate_records() {
 #[tokio::test]
 async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
     for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
-        keep_all(&store, 0..300).await;
+        write_records(&store, 0..300).await;
         let before = store.stats().reads;
         for number in 300..600 {
             assert_eq!(
@@ -181,19 +181,19 @@ async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
 #[tokio::test]
 async fn a_copy_has_the_keys_of_its_source_and_no_others() {
     let store = Store::memory(SECRET).unwrap();
-    keep_all(&store, 0..300).await;
+    write_records(&store, 0..300).await;
     let copy = store.copy().unwrap();
-    assert_eq!(keep(&copy, 1).await, taken(1));
-    assert_eq!(keep(&copy, 300).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&copy, 1).await, taken(1));
+    assert_eq!(write_record(&copy, 300).await, CommitOutcome::Committed);
     assert_eq!(store.idempotency_record(&record(sandbox(1), 300).key).await.unwrap(), None);
-    keep_all(&store, 301..400).await;
+    write_records(&store, 301..400).await;
     store.become_copy_of(&copy).unwrap();
-    assert_eq!(keep(&store, 300).await, taken(300));
+    assert_eq!(write_record(&store, 300).await, taken(300));
     let found = store.idempotency_record(&record(sandbox(1), 5).key).await.unwrap();
     assert_eq!(found, Some(record(sandbox(1), 5)));
-    assert_eq!(known(&store).0, 301);
-    keep_all(&store, 301..400).await;
-    assert_eq!(keep(&store, 301).await, taken(301));
+    assert_eq!(key_counts(&store).0, 301);
+    write_records(&store, 301..400).await;
+    assert_eq!(write_record(&store, 301).await, taken(301));
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
     for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
         for end in ["reset", "purge", "reset_all"] {
             store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-            keep_all(&store, 0..600).await;
+            write_records(&store, 0..600).await;
             assert!(count(&store, "count(*) FROM key_chunks") >= 2, "{end}");
             match end {
                 "reset" => drop(store.reset(sandbox(1)).await.unwrap()),
@@ -210,7 +210,7 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
             }
             assert_eq!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap(), None);
             until(end, async || {
-                known(&store).0 == 0
+                key_counts(&store).0 == 0
                     && count(&store, "count(*) FROM idempotency") == 0
                     && count(&store, "count(*) FROM key_chunks") == 0
             })
@@ -222,67 +222,67 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
 #[tokio::test]
 async fn a_purge_leaves_the_keys_of_living_records() {
     let (store, folder) = file();
-    keep_all(&store, 0..600).await;
+    write_records(&store, 0..600).await;
     let late = |number| IdempotencyRecord { first_seen: NOW.plus(1), ..record(sandbox(1), number) };
     for number in 600..900 {
-        assert_eq!(store.commit(only(late(number))).await, CommitOutcome::Committed);
+        assert_eq!(store.commit(record_only(late(number))).await, CommitOutcome::Committed);
     }
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 600);
-    assert_eq!(known(&store).0, 300);
+    assert_eq!(key_counts(&store).0, 300);
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     for number in 600..900 {
-        let again = store.commit(only(record(sandbox(1), number))).await;
+        let again = store.commit(record_only(record(sandbox(1), number))).await;
         assert_eq!(again, CommitOutcome::IdempotencyTaken(late(number)), "{number}");
     }
-    keep_all(&store, 0..600).await;
+    write_records(&store, 0..600).await;
 }
 
 #[tokio::test]
 async fn keys_spilled_to_disk_are_still_found() {
     let (store, folder) = file();
-    keep_all(&store, 0..1_000).await;
+    write_records(&store, 0..1_000).await;
     spill(&store, 1_000).await;
-    assert_eq!(known(&store), (1_000, 0), "not yet too many");
+    assert_eq!(key_counts(&store), (1_000, 0), "not yet too many");
     let second = open_again(&folder);
-    keep_all(&second, 1_000..1_010).await;
+    write_records(&second, 1_000..1_010).await;
     spill(&store, 999).await;
-    keep_all(&store, 1_010..1_700).await;
+    write_records(&store, 1_010..1_700).await;
     spill(&store, 600).await;
     assert_eq!(count(&store, "count(*) FROM key_runs"), 2);
-    assert!(known(&store).0 < 600, "{}", known(&store).0);
+    assert!(key_counts(&store).0 < 600, "{}", key_counts(&store).0);
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    assert!(known(&store).0 < 600, "they stay on the disk");
+    assert!(key_counts(&store).0 < 600, "they stay on the disk");
     for number in 0..1_700 {
         let known = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(known, Some(record(sandbox(1), number)));
         for one in [&store, &second] {
-            assert_eq!(keep(one, number).await, taken(number), "{number}");
+            assert_eq!(write_record(one, number).await, taken(number), "{number}");
         }
     }
-    keep_all(&store, 1_700..1_710).await;
+    write_records(&store, 1_700..1_710).await;
 
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 1_710);
     let left = "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)";
-    assert_eq!((count(&store, left), known(&store)), (0, (0, 0)));
-    keep_all(&store, 0..10).await;
-    assert_eq!(keep(&second, 9).await, taken(9));
+    assert_eq!((count(&store, left), key_counts(&store)), (0, (0, 0)));
+    write_records(&store, 0..10).await;
+    assert_eq!(write_record(&second, 9).await, taken(9));
 }
 
 #[tokio::test]
 async fn an_unfinished_run_is_rewritten_and_only_then_used() {
     let (store, folder) = file();
-    keep_all(&store, 0..600).await;
+    write_records(&store, 0..600).await;
     spill(&store, 599).await;
     let unfinished = "DELETE FROM key_runs; DELETE FROM run_keys WHERE key >= x'0000000100'";
     store.call(move |db| db.execute_batch(unfinished)).await.unwrap();
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    assert_eq!(known(&store), (600, 0));
+    assert_eq!(key_counts(&store), (600, 0));
     spill(&store, 599).await;
     for number in 0..600 {
-        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
     }
 }
 
@@ -291,8 +291,8 @@ async fn chunks_are_written_while_another_process_writes() {
     let (store, folder) = file();
     let second = open_again(&folder);
     for round in 0..8 {
-        keep_all(&store, round * 201..round * 201 + 200).await;
-        keep_all(&second, round * 201 + 200..round * 201 + 201).await;
+        write_records(&store, round * 201..round * 201 + 200).await;
+        write_records(&second, round * 201 + 200..round * 201 + 201).await;
     }
     let behind = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
     assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
@@ -302,13 +302,13 @@ async fn chunks_are_written_while_another_process_writes() {
 async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     let (store, folder) = file();
     let path = folder.path().join("parcelo.db");
-    keep_all(&store, 0..3_000).await;
+    write_records(&store, 0..3_000).await;
     store.close().await;
     damage(&path);
     for start in 1..=2 {
         let store = Store::open(&path, SECRET).unwrap();
         for number in 0..3_000 {
-            let again = keep(&store, number).await;
+            let again = write_record(&store, number).await;
             assert_eq!(again, taken(number), "{name}, start {start}: {number}");
         }
         store.close().await;
@@ -375,7 +375,7 @@ async fn a_damaged_list_of_keys_makes_no_second_record_or_failure() {
 async fn a_command_upgrades_no_file_that_an_older_server_uses() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("old.db");
-    drop(of_schema_14(&path));
+    drop(create_schema_14_file(&path));
     let server = file_lock::lock(&path).unwrap();
     let refused = Store::open_for_admin(&path, SECRET).unwrap_err();
     assert!(matches!(&refused, StoreError::UpgradeInUse { file } if *file == path), "{refused}");
@@ -389,14 +389,14 @@ async fn a_command_upgrades_no_file_that_an_older_server_uses() {
 fn a_backup_keeps_the_schema_version_of_its_database() {
     let folder = TempDir::new().unwrap();
     let [path, copy] = ["old.db", "copy.db"].map(|name| folder.path().join(name));
-    drop(of_schema_14(&path));
+    drop(create_schema_14_file(&path));
     crate::backup(&path, &copy).unwrap();
     for file in [&path, &copy] {
         assert_eq!(schema(&Connection::open(file).unwrap()).unwrap(), 14, "{}", file.display());
     }
 }
 
-fn of_schema_14(path: &Path) -> Connection {
+fn create_schema_14_file(path: &Path) -> Connection {
     let db = Connection::open(path).unwrap();
     db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
     db.pragma_update(None, "user_version", 14).unwrap();
@@ -408,7 +408,7 @@ fn of_schema_14(path: &Path) -> Connection {
 async fn an_upgrade_moves_keys_from_the_old_index() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("old.db");
-    let db = of_schema_14(&path);
+    let db = create_schema_14_file(&path);
     for number in 0..600 {
         let old = record(sandbox(1), number);
         let insert = "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
@@ -425,23 +425,23 @@ async fn an_upgrade_moves_keys_from_the_old_index() {
     assert_eq!(count(&store, "count(*) FROM sqlite_schema WHERE name = 'idempotency_key'"), 0);
     assert_eq!(count(&store, "max(up_to) FROM key_chunks"), 600, "read once, at the first start");
     for number in 0..600 {
-        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
     }
-    assert_eq!(keep(&store, 600).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&store, 600).await, CommitOutcome::Committed);
     assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "no id that a reset hides");
-    assert_eq!(keep(&store, 600).await, taken(600));
+    assert_eq!(write_record(&store, 600).await, taken(600));
 }
 
 #[tokio::test]
 async fn a_write_fails_if_the_key_map_cannot_be_filled() {
     let store = Store::memory(SECRET).unwrap();
-    keep_all(&store, 0..300).await;
+    write_records(&store, 0..300).await;
     let copy = store.copy().unwrap();
     let damage = "UPDATE idempotency SET key = x'00' WHERE id = 299";
     copy.call(move |db| db.execute(damage, [])).await.unwrap();
-    assert_eq!(keep(&copy, 1).await, CommitOutcome::Broken);
+    assert_eq!(write_record(&copy, 1).await, CommitOutcome::Broken);
     let mend = "DELETE FROM idempotency WHERE id = 299";
     copy.call(move |db| db.execute(mend, [])).await.unwrap();
-    assert_eq!(keep(&copy, 1).await, taken(1));
-    assert_eq!(keep(&copy, 298).await, CommitOutcome::Committed);
+    assert_eq!(write_record(&copy, 1).await, taken(1));
+    assert_eq!(write_record(&copy, 298).await, CommitOutcome::Committed);
 }

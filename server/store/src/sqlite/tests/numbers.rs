@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{
     TestFile,
-    conformance::{NOW, SECRET, create, made, order, row, sandbox},
+    conformance::{NOW, SECRET, create, create_parcel, order, row, sandbox},
 };
 use crate::{
     CommitOutcome, Store,
@@ -24,7 +24,7 @@ fn count(store: &Store, sql: &str) -> i64 {
 async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
     let folder = TestFile::new();
     let store = folder.open();
-    let made = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let made = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     let number = made.tracking_number.as_str();
     store.close().await;
     let db = Connection::open(&folder.file).unwrap();
@@ -47,11 +47,11 @@ async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
 async fn a_restart_reuses_no_parcel_id() {
     let folder = TestFile::new();
     let store = folder.open();
-    let last = made(&store, sandbox(1), "SB-FIRST-0001").await.key;
+    let last = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await.key;
     store.purge(NOW).await.unwrap();
     assert_eq!(count(&store, "SELECT count(*) FROM parcels"), 0);
     store.close().await;
-    let next = made(&folder.open(), sandbox(1), "SB-FIRST-0001").await.key;
+    let next = create_parcel(&folder.open(), sandbox(1), "SB-FIRST-0001").await.key;
     assert_eq!(next, ParcelRowId(last.0 + 1));
 }
 
@@ -59,7 +59,7 @@ async fn a_restart_reuses_no_parcel_id() {
 async fn an_order_decided_before_a_reset_joins_the_new_generation() {
     let store = Store::memory(SECRET).unwrap();
     let early = create(sandbox(1), "SB-EARLY-0001", 1);
-    made(&store, sandbox(1), "SB-FIRST-0001").await;
+    create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     begin_reset(&store, sandbox(1)).await;
     assert_eq!(store.commit(early).await, CommitOutcome::Committed);
     store.resume_resets().await.unwrap();
@@ -70,7 +70,7 @@ async fn an_order_decided_before_a_reset_joins_the_new_generation() {
 
 /// Makes a file of schema 24: a generated number that is in no index, a given one, and the same two again in a
 /// generation that has ended.
-fn file_of_schema_24(file: &Path) {
+fn create_schema_24_file(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..24].concat()).unwrap();
     db.pragma_update(None, "user_version", 24).unwrap();
@@ -102,7 +102,7 @@ fn file_of_schema_24(file: &Path) {
 #[tokio::test]
 async fn an_upgrade_merges_all_numbers_into_one_index() {
     let folder = TestFile::new();
-    file_of_schema_24(&folder.file);
+    create_schema_24_file(&folder.file);
     let store = folder.open();
     for (number, key) in [("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 4), ("SBEC7K2M9QX4T8WD1", 5)]
     {
@@ -110,15 +110,15 @@ async fn an_upgrade_merges_all_numbers_into_one_index() {
         let again = Changes { idempotency_record: None, ..create(sandbox(7), number, 9) };
         assert_eq!(store.commit(again).await, CommitOutcome::DuplicateTracking, "{number}");
     }
-    assert_eq!(made(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(6));
+    assert_eq!(create_parcel(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(6));
     // The rest of the ended generation is erased as usual.
     store.resume_resets().await.unwrap();
     until("it is erased", async || count(&store, "SELECT min(id) FROM parcels") == 3).await;
 }
 
-/// Makes a file of schema 14: a generated number, a given one, orders with and without an id of the caller's, and one
-/// that a disk has damaged.
-fn older_file(file: &Path) {
+/// Makes a file of schema 14: a generated number, a given one, orders with and without an external id, and a damaged
+/// order.
+fn create_schema_14_file(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
     db.pragma_update(None, "user_version", 14).unwrap();
@@ -145,7 +145,7 @@ fn older_file(file: &Path) {
 #[tokio::test]
 async fn numbers_of_a_file_of_schema_14_are_found_and_stay_taken() {
     let folder = TestFile::new();
-    older_file(&folder.file);
+    create_schema_14_file(&folder.file);
     let store = folder.open();
     for (number, key) in [("SBEC7K2M9QX4T8WD0", 3), ("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 7)]
     {
@@ -160,5 +160,5 @@ async fn numbers_of_a_file_of_schema_14_are_found_and_stay_taken() {
     let ids = "SELECT group_concat(id || ' ' || external_order_id) FROM parcels";
     let ids = store.read(|db| db.query_row(ids, [], |row| row.get::<_, String>(0)));
     assert_eq!(ids.unwrap(), "3 SHOP-1", "one has none, and one is damaged");
-    assert_eq!(made(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(9));
+    assert_eq!(create_parcel(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(9));
 }

@@ -78,20 +78,20 @@ async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
 }
 
 /// Returns a random-looking number, so that all tenants' rows are mixed in every index.
-fn scattered(n: u32) -> String {
+fn scattered_number(n: u32) -> String {
     format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
 }
 
 const OWNERS: [&str; 3] = ["ZANAHORIA", "PEREJIL", "CALABAZA"];
 
-/// Creates orders of accounts in turn, with the owner's word in every column that holds words.
-async fn canaries(store: &Store, owners: &[&str], orders: u32) {
+/// Creates orders for the owners in turn, each with its owner's word in every text column.
+async fn create_marked_orders(store: &Store, owners: &[&str], orders: u32) {
     let count = u32::try_from(owners.len()).unwrap();
     let mut all = Vec::new();
     for n in 0..orders {
         let owner = owners[(n % count) as usize];
         let tenant = sandbox(1 + i64::from(n % count));
-        let mut changes = create(tenant, &scattered(n), n);
+        let mut changes = create(tenant, &scattered_number(n), n);
         let Some(StoreOp::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
         let mut order: serde_json::Value = serde_json::from_str(&parcel.order).unwrap();
         // Some orders are longer than a page of the database.
@@ -108,7 +108,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
     commit_all(store, all.into_iter()).await;
     for n in (0..orders).step_by(2) {
         let owner = owners[(n % count) as usize];
-        let parcel = row(store, &scattered(n)).await.unwrap();
+        let parcel = row(store, &scattered_number(n)).await.unwrap();
         let event = Event {
             sequence: 3,
             state: State::InTransit,
@@ -146,7 +146,7 @@ async fn until_truncated(folder: &TestFile, store: &Store) {
 }
 
 /// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
-fn traces(folder: &TestFile, owner: &str) -> [usize; 3] {
+fn count_occurrences(folder: &TestFile, owner: &str) -> [usize; 3] {
     let copy = folder.beside(&format!("copy-of-{owner}.db"));
     crate::backup(&folder.beside("parcelo.db"), &copy).unwrap();
     [folder.beside("parcelo.db"), folder.beside("parcelo.db-wal"), copy]
@@ -159,14 +159,14 @@ async fn erased_data_is_in_no_file_and_no_backup() {
     let folder = TestFile::new();
     let store = folder.open();
     for is_purge in [false, true] {
-        canaries(&store, &[owner], 600).await;
+        create_marked_orders(&store, &[owner], 600).await;
         if is_purge {
             assert_eq!(store.purge(NOW).await.unwrap().parcels, 600);
         } else {
             assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
         }
         until_truncated(&folder, &store).await;
-        assert_eq!(traces(&folder, owner), [0; 3]);
+        assert_eq!(count_occurrences(&folder, owner), [0; 3]);
         std::fs::remove_file(folder.beside(&format!("copy-of-{owner}.db"))).unwrap();
     }
 }
@@ -177,14 +177,14 @@ async fn erased_data_is_in_no_file_and_no_backup() {
 async fn a_vacuum_removes_remaining_copies_of_erased_rows() {
     let folder = TestFile::new();
     let store = folder.open();
-    canaries(&store, &OWNERS, 900).await;
+    create_marked_orders(&store, &OWNERS, 900).await;
     let [first, second, third] = OWNERS;
     for tenant in 1..=2 {
         assert_eq!(store.reset(sandbox(tenant)).await.unwrap().parcels, 300);
     }
     until_truncated(&folder, &store).await;
     for owner in [first, second] {
-        let [file, log, backup] = traces(&folder, owner);
+        let [file, log, backup] = count_occurrences(&folder, owner);
         // Of 600 rows. The number depends on where commits have begun and ended.
         assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }

@@ -53,51 +53,51 @@ fn assert_counts_are_true(store: &Store, after: &str) {
 const DAYS: [i64; 5] = [0, -1, 1, -2_000, -21_000];
 const COUNTRIES: [CountryCode; 3] = [CountryCode::EC, CountryCode::MX, CountryCode::CO];
 
-fn created(draw: &mut fastrand::Rng, number: u32) -> Changes {
-    let mut changes = create(tenant(draw), &format!("SB-RANDOM-{number:06}"), number);
+fn random_order(rng: &mut fastrand::Rng, number: u32) -> Changes {
+    let mut changes = create(tenant(rng), &format!("SB-RANDOM-{number:06}"), number);
     changes.idempotency_record = None;
     if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
         let midnight = Millis(NOW.0 - NOW.0 % Millis::DAY);
-        parcel.created_at = midnight.plus(DAYS[draw.usize(..5)] * Millis::DAY + draw.i64(-2..3));
-        parcel.country = COUNTRIES[draw.usize(..3)];
+        parcel.created_at = midnight.plus(DAYS[rng.usize(..5)] * Millis::DAY + rng.i64(-2..3));
+        parcel.country = COUNTRIES[rng.usize(..3)];
     }
     changes
 }
 
-fn tenant(draw: &mut fastrand::Rng) -> Tenant {
-    let mut tenant = sandbox(draw.i64(1..3));
-    if draw.u8(..4) == 0 {
+fn tenant(rng: &mut fastrand::Rng) -> Tenant {
+    let mut tenant = sandbox(rng.i64(1..3));
+    if rng.u8(..4) == 0 {
         tenant.environment = parcelo::Environment::Production;
     }
     tenant
 }
 
 /// Moves a random parcel to a random state: the domain checks transitions, not the store.
-fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
+fn random_move(rng: &mut fastrand::Rng, store: &Store) -> Changes {
     let parcels = "SELECT id, last_sequence FROM parcels ORDER BY random() LIMIT 1";
     let found = store.read(|db| db.query_row(parcels, [], |row| Ok((row.get(0)?, row.get(1)?))));
     let (parcel, last): (i64, u32) = found.unwrap_or((0, 1));
-    let state = State::from_number(draw.u8(1..14)).unwrap();
+    let state = State::from_number(rng.u8(1..14)).unwrap();
     let (sequence, location) = (last + 1, "Quito, EC".to_owned());
     let event = Event { sequence, state, at: NOW, location, description: None };
     let op = StoreOp::Move { parcel: ParcelRowId(parcel), event };
-    // The second of the same number undoes the first, count and all.
-    let twice = if draw.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
+    // The second move has the same sequence, so it is refused and undoes the first, including its count.
+    let twice = if rng.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
     Changes { ops: twice, ..nothing() }
 }
 
 #[tokio::test]
 async fn counts_match_the_table_after_any_history() {
-    let mut draw = fastrand::Rng::with_seed(12);
+    let mut rng = fastrand::Rng::with_seed(12);
     let store = Store::memory(SECRET).unwrap();
     for step in 0..4_000_u32 {
-        let what = draw.u32(..1_000);
+        let what = rng.u32(..1_000);
         match what {
-            0..450 => drop(store.commit(created(&mut draw, step)).await),
-            450..980 => drop(store.commit(moved(&mut draw, &store)).await),
-            980..985 => drop(store.reset(tenant(&mut draw)).await.unwrap()),
+            0..450 => drop(store.commit(random_order(&mut rng, step)).await),
+            450..980 => drop(store.commit(random_move(&mut rng, &store)).await),
+            980..985 => drop(store.reset(tenant(&mut rng)).await.unwrap()),
             _ => {
-                let days = draw.i64(-2_500..3);
+                let days = rng.i64(-2_500..3);
                 store.purge(NOW.plus(days * Millis::DAY)).await.unwrap();
             }
         }
@@ -112,7 +112,7 @@ async fn counts_match_the_table_after_any_history() {
 }
 
 /// Returns the ids of all parcels that match a query, newest first, by checking every row.
-fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<ParcelRowId> {
+fn find_by_full_scan(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<ParcelRowId> {
     let millis =
         |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| Millis::from(time).0);
     let (from, to) = (millis(query.created_from), millis(query.created_to));
@@ -129,18 +129,18 @@ fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<Parce
     store.read(find).unwrap()
 }
 
-fn random_query(draw: &mut fastrand::Rng) -> ListQuery {
+fn random_query(rng: &mut fastrand::Rng) -> ListQuery {
     let mut query = check_list([("limit".into(), "7".into())]).unwrap();
-    query.page = draw.u32(1..9);
-    if draw.bool() {
-        query.status = Some(State::from_number([2, 7, 13][draw.usize(..3)]).unwrap().into());
+    query.page = rng.u32(1..9);
+    if rng.bool() {
+        query.status = Some(State::from_number([2, 7, 13][rng.usize(..3)]).unwrap().into());
     }
-    query.country = draw.bool().then(|| COUNTRIES[draw.usize(..3)]);
+    query.country = rng.bool().then(|| COUNTRIES[rng.usize(..3)]);
     let midnight = Millis(NOW.0 - NOW.0 % Millis::DAY);
     let mut moment = || {
-        let day = DAYS[draw.usize(..5)] + draw.i64(-1..2);
-        let at = midnight.plus(day * Millis::DAY + draw.i64(-2..3) * draw.i64(0..2));
-        draw.bool().then(|| at.to_utc())
+        let day = DAYS[rng.usize(..5)] + rng.i64(-1..2);
+        let at = midnight.plus(day * Millis::DAY + rng.i64(-2..3) * rng.i64(0..2));
+        rng.bool().then(|| at.to_utc())
     };
     (query.created_from, query.created_to) = (moment(), moment());
     query
@@ -148,16 +148,16 @@ fn random_query(draw: &mut fastrand::Rng) -> ListQuery {
 
 #[tokio::test]
 async fn pages_and_totals_match_a_full_scan() {
-    let mut draw = fastrand::Rng::with_seed(6);
+    let mut rng = fastrand::Rng::with_seed(6);
     let store = Store::memory(SECRET).unwrap();
     for number in 0..400 {
-        store.commit(created(&mut draw, number)).await;
-        store.commit(moved(&mut draw, &store)).await;
+        store.commit(random_order(&mut rng, number)).await;
+        store.commit(random_move(&mut rng, &store)).await;
     }
     let mut filled = 0;
     for _ in 0..3_000 {
-        let (tenant, query) = (sandbox(draw.i64(1..3)), random_query(&mut draw));
-        let expected = looked_through(&store, tenant, &query);
+        let (tenant, query) = (sandbox(rng.i64(1..3)), random_query(&mut rng));
+        let expected = find_by_full_scan(&store, tenant, &query);
         let (page, total) = store.list(tenant, query.clone()).await.unwrap();
         assert_eq!(total, expected.len() as u64, "{query:?}");
         let page: Vec<_> = page.iter().map(|listed| listed.parcel.key).collect();

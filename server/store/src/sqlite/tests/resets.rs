@@ -15,8 +15,8 @@ use ulid::Ulid;
 use super::{
     TestFile,
     conformance::{
-        NOW, SECRET, apply, carriers::seen, commit, create, credential, event, manifest, moved,
-        nothing, order, row, sandbox, webhooks::endpoint,
+        NOW, SECRET, apply, carriers::carrier_scan, commit, create, credential, event, manifest,
+        move_parcel, nothing, order, row, sandbox, webhooks::endpoint,
     },
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
     waiting::until,
 };
 
-const ONE: &str = "SB-FIRST-0001";
+const NUMBER: &str = "SB-FIRST-0001";
 
 async fn fill(store: &Store, tenant: Tenant, from: u32, orders: u32) {
     let all =
@@ -49,10 +49,10 @@ fn exception(parcel: &ParcelRow) -> StoreOp {
 }
 
 /// Returns operations that give a parcel a history, carriers' events and a manifest.
-fn everything_of(parcel: &ParcelRow, manifest_id: u128) -> Vec<StoreOp> {
+fn full_history(parcel: &ParcelRow, manifest_id: u128) -> Vec<StoreOp> {
     vec![
-        moved(parcel, State::InTransit, 0),
-        seen(parcel, 1, "scan-1"),
+        move_parcel(parcel, State::InTransit, 0),
+        carrier_scan(parcel, 1, "scan-1"),
         exception(parcel),
         manifest(parcel.tenant, vec![parcel.key], manifest_id),
     ]
@@ -64,12 +64,12 @@ async fn create_full_sandbox(store: &Store) -> ParcelRow {
     let key = credential("car", 1, Environment::Sandbox);
     store.insert_credential::<CarrierScope>(key, &BY).await.unwrap();
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
-    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
-    let parcel = row(store, ONE).await.unwrap();
-    apply(store, everything_of(&parcel, 1)).await;
+    assert_eq!(store.commit(create(sandbox(1), NUMBER, 1)).await, CommitOutcome::Committed);
+    let parcel = row(store, NUMBER).await.unwrap();
+    apply(store, full_history(&parcel, 1)).await;
     let step = Step { index: 0, due: NOW };
     apply(store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
-    row(store, ONE).await.unwrap()
+    row(store, NUMBER).await.unwrap()
 }
 
 /// Returns the counts of the sandbox's first generation.
@@ -78,7 +78,7 @@ async fn counted(store: &Store) -> Deleted {
 }
 
 /// Erases a page of a reset's data, of at most `rows` rows. Returns what was erased, and whether there is more.
-async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
+async fn erase_page(store: &Store, rows: u64) -> (Deleted, bool) {
     let deleted = erase_some(store, sandbox(1), rows).await;
     (deleted, row_count(store, "ended_generations") > 0)
 }
@@ -107,7 +107,7 @@ fn rows(store: &Store) -> Vec<(String, i64)> {
     store.read(count).unwrap()
 }
 
-fn left(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
+fn row_counts(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
     rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows)).collect()
 }
 
@@ -125,7 +125,7 @@ async fn a_reset_hides_earlier_data_from_every_read_at_once() {
     begin_reset(&store, sandbox(1)).await;
 
     let (number, key) =
-        (&parcel.tracking_number, create(sandbox(1), ONE, 1).idempotency_record.unwrap().key);
+        (&parcel.tracking_number, create(sandbox(1), NUMBER, 1).idempotency_record.unwrap().key);
     assert_eq!(store.parcel(Environment::Sandbox, number).await.unwrap(), None);
     assert!(store.parcel_with_order(Environment::Sandbox, number).await.unwrap().is_none());
     assert_eq!(store.idempotency_record(&key).await.unwrap(), None);
@@ -139,7 +139,7 @@ async fn a_reset_hides_earlier_data_from_every_read_at_once() {
     assert_eq!(store.due_for_tenant(sandbox(1), NOW, 9).await.unwrap(), []);
     assert_eq!(store.next_due(Millis(0)).await.unwrap(), None);
     let awb = Awb::parse("176-12345675").unwrap();
-    let inputs = store.manifest_inputs(sandbox(1), &awb, &[ONE.to_owned()]).await.unwrap();
+    let inputs = store.manifest_inputs(sandbox(1), &awb, &[NUMBER.to_owned()]).await.unwrap();
     assert!(inputs.known.is_none() && matches!(inputs.found[..], [Ok(None)]));
     assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).await.unwrap().is_none());
     assert!(!store.has_carrier_event(CarrierRowId(1), "scan-1").await.unwrap());
@@ -151,7 +151,7 @@ async fn a_reset_hides_earlier_data_from_every_read_at_once() {
     assert!(store.payload(sent).await.unwrap().is_none());
 
     let expect = vec![(parcel.key, parcel.version)];
-    let ops = vec![moved(&parcel, State::InTransit, 0)];
+    let ops = vec![move_parcel(&parcel, State::InTransit, 0)];
     let late = store.commit(Changes { expect, ops, ..nothing() }).await;
     assert_eq!(late, CommitOutcome::VersionConflict, "a decision about deleted parcels");
 }
@@ -163,14 +163,14 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     let before = row_count(&store, "outbox");
     begin_reset(&store, sandbox(1)).await;
     // The number goes to another account, the key to another order of the same one.
-    let theirs = Changes { idempotency_record: None, ..create(sandbox(2), ONE, 9) };
+    let theirs = Changes { idempotency_record: None, ..create(sandbox(2), NUMBER, 9) };
     assert_eq!(store.commit(theirs).await, CommitOutcome::Committed);
     commit(&store, create(sandbox(1), "SB-SECOND-0001", 1)).await;
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
-    apply(&store, everything_of(&new, 2)).await;
-    assert!(row(&store, ONE).await.unwrap().key > old.key);
+    apply(&store, full_history(&new, 2)).await;
+    assert!(row(&store, NUMBER).await.unwrap().key > old.key);
     let total = counted(&store).await;
-    let (deleted, is_more) = page(&store, u64::MAX).await;
+    let (deleted, is_more) = erase_page(&store, u64::MAX).await;
     assert!(!is_more);
     let expected = Deleted::default()
         .with_parcels(1)
@@ -182,7 +182,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     assert_eq!((deleted, total), (expected, expected), "as it was when the reset began");
     let deliveries = store.deliveries(sandbox(1), 99).await.unwrap().len();
     assert!(deliveries > 0, "later events are sent");
-    let there = left(&[
+    let there = row_counts(&[
         ("parcels", 2),
         ("events", 1),
         ("idempotency", 1),
@@ -193,7 +193,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
         ("outbox", i64::try_from(deliveries).unwrap()),
     ]);
     assert_eq!(rows(&store), there, "only later rows stay");
-    assert!(row(&store, ONE).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
+    assert!(row(&store, NUMBER).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
     assert!(store.has_carrier_event(CarrierRowId(1), "scan-1").await.unwrap());
     assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap().len(), 1);
@@ -208,7 +208,7 @@ async fn pages_are_bounded_and_delete_all_counted_rows() {
     let store = Store::memory(SECRET).unwrap();
     let parcel = create_full_sandbox(&store).await;
     for n in 0..60 {
-        let now = row(&store, ONE).await.unwrap();
+        let now = row(&store, NUMBER).await.unwrap();
         let event = event(&now, State::InTransit, 0);
         apply(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event }]).await;
         fill(&store, sandbox(1), n + 10, 1).await;
@@ -223,7 +223,7 @@ async fn pages_are_bounded_and_delete_all_counted_rows() {
     let (mut pages, mut erased) = (0, Deleted::default());
     loop {
         let before = changed();
-        let (deleted, is_more) = page(&store, 50).await;
+        let (deleted, is_more) = erase_page(&store, 50).await;
         // Besides its rows a page records its highest parcel, and its last one is deleted with all its terms.
         assert!(changed() - before <= 50 + 2 + 8);
         (pages, erased) = (pages + 1, add_counts(erased, deleted));
@@ -241,7 +241,7 @@ async fn a_reset_goes_on_after_a_restart() {
     let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
     begin_reset(&store, sandbox(1)).await;
-    page(&store, 100).await;
+    erase_page(&store, 100).await;
     assert!(!rows(&store).is_empty());
     store.close().await;
     let store = folder.open();
@@ -259,7 +259,7 @@ async fn a_reset_continues_after_its_caller_is_dropped() {
     let mut reset = Box::pin(store.reset(sandbox(1)));
     assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
     drop(reset);
-    until("it has begun", async || row(&store, "SB-FILL-000000").await.is_none()).await;
+    until("erasure begins", async || row(&store, "SB-FILL-000000").await.is_none()).await;
     until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
@@ -323,18 +323,18 @@ async fn the_log_is_truncated_once_no_reader_uses_it() {
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 100);
     until_erased(&store).await;
     store.truncate_log().await;
-    assert!(has(&log, "Ana P"), "a reader may still need it");
+    assert!(contains_text(&log, "Ana P"), "a reader may still need it");
     drop(reader);
     until("it is tried again", async || {
         store.truncate_log().await;
         std::fs::metadata(&log).unwrap().len() == 0
     })
     .await;
-    assert!(!has(&folder.file, "Ana P"));
-    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
+    assert!(!contains_text(&folder.file, "Ana P"));
+    assert_eq!(store.commit(create(sandbox(1), NUMBER, 1)).await, CommitOutcome::Committed);
 }
 
-fn has(file: &Path, words: &str) -> bool {
+fn contains_text(file: &Path, words: &str) -> bool {
     let bytes = std::fs::read(file).unwrap();
     bytes.windows(words.len()).any(|window| window == words.as_bytes())
 }
@@ -352,13 +352,13 @@ async fn a_purge_subtracts_only_parcels_that_no_reset_deletes() {
     let counts: i64 = store.read(|db| db.query_row(counts, [], |row| row.get(0))).unwrap();
     assert_eq!((total().await, counts), (0, 3), "none is counted below 0");
     fill(&store, sandbox(1), 20, 1).await;
-    assert_eq!(page(&store, u64::MAX).await.0.parcels, 3);
+    assert_eq!(erase_page(&store, u64::MAX).await.0.parcels, 3);
     assert_eq!(total().await, 1);
 }
 
 /// Makes a file of schema 23 in the middle of a reset: two parcels, one of which is gone for every caller, each with
 /// its record, its event and its manifest.
-fn half_reset(file: &Path) {
+fn create_half_reset_file(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..23].concat()).unwrap();
     db.pragma_update(None, "user_version", 23).unwrap();
@@ -391,7 +391,7 @@ fn half_reset(file: &Path) {
 #[tokio::test]
 async fn a_half_done_reset_of_schema_23_is_completed() {
     let folder = TestFile::new();
-    half_reset(&folder.file);
+    create_half_reset_file(&folder.file);
     let store = folder.open();
     assert_eq!(row(&store, "SB-HALF-000001").await, None);
     let there = async || {
@@ -404,7 +404,7 @@ async fn a_half_done_reset_of_schema_23_is_completed() {
     store.resume_resets().await.unwrap();
     until_erased(&store).await;
     let kept = ["parcels", "events", "idempotency", "manifests", "outbox"].map(|table| (table, 1));
-    assert_eq!(rows(&store), left(&kept));
+    assert_eq!(rows(&store), row_counts(&kept));
     assert_eq!(there().await, (1, 1, 1));
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
 }

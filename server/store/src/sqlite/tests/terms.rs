@@ -8,17 +8,17 @@ use super::conformance::{
 };
 use crate::{Store, term_runs::RUNS_PER_MERGE};
 
-async fn parcels(store: &Store, many: u32) {
-    for number in 0..many {
+async fn create_parcels(store: &Store, count: u32) {
+    for number in 0..count {
         commit(store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
 }
 
-async fn run(store: &Store, sql: &'static str) {
+async fn run_sql(store: &Store, sql: &'static str) {
     store.call(move |db| db.execute_batch(sql)).await.unwrap();
 }
 
-fn pieces(store: &Store) -> i64 {
+fn count_pieces(store: &Store) -> i64 {
     let count = "SELECT count(*) FROM term_pieces";
     store.read(|db| db.query_row(count, [], |row| row.get(0))).unwrap()
 }
@@ -26,14 +26,14 @@ fn pieces(store: &Store) -> i64 {
 #[tokio::test]
 async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
     let (store, _folder) = file();
-    parcels(&store, 50).await;
-    run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
-    assert_eq!(pieces(&store), 0, "an order writes none");
+    create_parcels(&store, 50).await;
+    run_sql(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
+    assert_eq!(count_pieces(&store), 0, "an order writes none");
     maintain_index(&store).await;
-    assert!(pieces(&store) > 0);
+    assert!(count_pieces(&store) > 0);
     let found = search(&store, "nandu").await;
     assert_eq!((found.total, found.is_complete), (49, true), "all but the damaged one");
-    run(&store, "UPDATE term_pieces SET entries = x'0900'").await;
+    run_sql(&store, "UPDATE term_pieces SET entries = x'0900'").await;
     let found = search(&store, "nandu").await;
     assert!(found.total < 49, "parcels of a damaged piece are not found, and nothing fails");
     store.purge(Millis(i64::MAX)).await.unwrap();
@@ -44,27 +44,27 @@ async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
 async fn terms_are_deleted_with_their_parcel() {
     let store = Store::memory(SECRET).unwrap();
     for round in 0..2 {
-        parcels(&store, 60).await;
+        create_parcels(&store, 60).await;
         // In the middle of a merge: its parcels are in two runs.
         for _ in 0..5 + round {
             store.maintain_search_index().await.unwrap();
         }
-        assert!(pieces(&store) > 0);
+        assert!(count_pieces(&store) > 0);
         // Its terms can no longer be read, and are deleted nevertheless.
-        run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'").await;
+        run_sql(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'").await;
         if round == 0 {
             store.reset(sandbox(1)).await.unwrap();
         } else {
             store.purge(NOW).await.unwrap();
         }
-        assert_eq!(pieces(&store), 0);
+        assert_eq!(count_pieces(&store), 0);
     }
 }
 
 #[tokio::test]
 async fn the_number_of_runs_stays_small() {
     let store = Store::memory(SECRET).unwrap();
-    parcels(&store, 600).await;
+    create_parcels(&store, 600).await;
     maintain_index(&store).await;
     let runs = "SELECT count(*), sum(is_live), max(level) FROM term_runs";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));

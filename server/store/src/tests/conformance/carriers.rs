@@ -7,7 +7,7 @@ use parcelo_domain::{
     sample::BY,
 };
 
-use super::{NOW, apply, credential, made, nothing, row, sandbox};
+use super::{NOW, apply, create_parcel, credential, nothing, row, sandbox};
 use crate::{CommitOutcome, Store, StoreError};
 
 conformance_tests!(
@@ -27,7 +27,7 @@ fn event(parcel: &ParcelRow, after: i64) -> Event {
     }
 }
 
-pub(crate) fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp {
+pub(crate) fn carrier_scan(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp {
     StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
         carrier: CarrierRowId(carrier),
         event_id: event_id.to_owned(),
@@ -38,7 +38,7 @@ pub(crate) fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp 
 }
 
 async fn an_added_event_never_moves_updated_at_back(store: Store) {
-    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let before = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
         apply(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, after) }])
@@ -69,11 +69,11 @@ async fn an_added_event_never_moves_updated_at_back(store: Store) {
 }
 
 async fn a_repeated_carrier_event_changes_nothing(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let taken = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
             StoreOp::Move { parcel: parcel.key, event: event(parcel, 1) },
-            seen(parcel, carrier, id),
+            carrier_scan(parcel, carrier, id),
         ],
         ..nothing()
     };
@@ -92,7 +92,7 @@ async fn a_repeated_carrier_event_changes_nothing(store: Store) {
 }
 
 async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let new = key(1, Environment::Sandbox, "Andes Cargo");
     let key: CarrierKeyRecord = store.insert_credential(new, &BY).await.unwrap();
     let exception = |id: &str, from| CarrierException {

@@ -9,7 +9,8 @@ use parcelo_domain::{
 use ulid::Ulid;
 
 use super::{
-    NOW, apply, commit, create, event, made, manifest, moved, nothing, on, production, row, sandbox,
+    NOW, apply, commit, create, create_parcel, event, manifest, move_parcel, nothing, on,
+    production, row, sandbox,
 };
 use crate::{CommitOutcome, Store};
 
@@ -42,7 +43,7 @@ async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Sto
         }
         commit(&store, changes).await;
     }
-    made(&store, sandbox(2), "SB-OTHER-001").await;
+    create_parcel(&store, sandbox(2), "SB-OTHER-001").await;
     let (all, total) = numbers(&store, sandbox(1), &[]).await;
     assert_eq!((all.join(" ").as_str(), total), ("SB-TWO-00001 SB-THREE-001 SB-ONE-00001", 3));
     let page = numbers(&store, sandbox(1), &[("limit", "1"), ("page", "3")]).await;
@@ -52,9 +53,9 @@ async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Sto
 }
 
 async fn activity_counts_by_day_state_and_country(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
-    made(&store, sandbox(1), "SB-TWO-00001").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
+    create_parcel(&store, sandbox(1), "SB-TWO-00001").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let day = epoch_day(NOW);
     let one = |state| ParcelCount {
         created_day: day,
@@ -76,8 +77,8 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
 }
 
 async fn every_creation_is_listed_with_its_key(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
-    made(&store, production(2), "EC-TWO-00001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
+    create_parcel(&store, production(2), "EC-TWO-00001").await;
     let all = store.creations().await.unwrap();
     let shown: Vec<_> = all.iter().map(|one| (one.tenant, one.number.as_str())).collect();
     assert_eq!(shown, [(sandbox(1), "SB-ONE-00001"), (production(2), "EC-TWO-00001")]);
@@ -86,17 +87,18 @@ async fn every_creation_is_listed_with_its_key(store: Store) {
 }
 
 async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     apply(&store, vec![manifest(sandbox(1), vec![], 1)]).await;
-    let ops = vec![moved(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
+    let ops =
+        vec![move_parcel(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::DuplicateAwb);
     assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
     apply(&store, vec![manifest(sandbox(2), vec![], 2)]).await;
 }
 
 async fn manifest_inputs_hold_the_tenant_s_own_data(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
-    made(&store, sandbox(2), "SB-OTHER-001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
+    create_parcel(&store, sandbox(2), "SB-OTHER-001").await;
     let awb = Awb::parse("176-12345675").unwrap();
     let numbers = ["SB-OTHER-001", "sb-first-0001", "?"].map(str::to_owned);
     let inputs = store.manifest_inputs(sandbox(1), &awb, &numbers).await.unwrap();
@@ -119,11 +121,11 @@ async fn manifest_inputs_hold_the_tenant_s_own_data(store: Store) {
 }
 
 async fn a_decision_on_a_deleted_parcel_conflicts(store: Store) {
-    let old = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let old = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     store.reset(sandbox(1)).await.unwrap();
-    let new = made(&store, sandbox(2), "SB-SECOND-0001").await;
+    let new = create_parcel(&store, sandbox(2), "SB-SECOND-0001").await;
     assert_eq!(new.version, old.version);
-    let stale = on(&old, vec![moved(&old, State::InTransit, 0)]);
+    let stale = on(&old, vec![move_parcel(&old, State::InTransit, 0)]);
     assert_eq!(store.commit(stale).await, CommitOutcome::VersionConflict);
     assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
 }
@@ -139,7 +141,7 @@ async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
     let parcel = row(&store, "SB-TWO-001500").await.unwrap();
     apply(
         &store,
-        vec![manifest(sandbox(2), vec![parcel.key], 1), moved(&parcel, State::InTransit, 0)],
+        vec![manifest(sandbox(2), vec![parcel.key], 1), move_parcel(&parcel, State::InTransit, 0)],
     )
     .await;
     assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
@@ -159,11 +161,11 @@ async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
 }
 
 async fn a_reset_deletes_its_own_sandbox_only(store: Store) {
-    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
+    let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
     let add = StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
     commit(&store, on(&parcel, vec![add])).await;
-    made(&store, sandbox(2), "SB-TWO-00001").await;
-    made(&store, production(1), "EC-ONE-00001").await;
+    create_parcel(&store, sandbox(2), "SB-TWO-00001").await;
+    create_parcel(&store, production(1), "EC-ONE-00001").await;
     let deleted = store.reset(sandbox(1)).await.unwrap();
     assert_eq!((deleted.parcels, deleted.tracking_events), (1, 3));
     store.resume_resets().await.unwrap();
@@ -171,14 +173,14 @@ async fn a_reset_deletes_its_own_sandbox_only(store: Store) {
     assert_eq!(numbers(&store, sandbox(1), &[]).await.1, 0);
     assert_eq!(numbers(&store, sandbox(2), &[]).await.1, 1);
     assert_eq!(numbers(&store, production(1), &[]).await.1, 1);
-    made(&store, sandbox(2), "SB-ONE-00001").await;
+    create_parcel(&store, sandbox(2), "SB-ONE-00001").await;
 }
 
 async fn all_sandboxes_are_reset_at_once(store: Store) {
     for name in ["one", "two"] {
         let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
-        made(&store, sandbox(account.0), &format!("SB-{name}-00001")).await;
-        made(&store, production(account.0), &format!("EC-{name}-00001")).await;
+        create_parcel(&store, sandbox(account.0), &format!("SB-{name}-00001")).await;
+        create_parcel(&store, production(account.0), &format!("EC-{name}-00001")).await;
     }
     assert_eq!(store.reset_all().await.unwrap().parcels, 2);
     assert_eq!(store.creations().await.unwrap().len(), 2, "production's are permanent");
@@ -203,7 +205,7 @@ async fn an_order_during_a_reset_is_counted_or_kept(store: Store) {
 
 async fn a_healthy_store_reports_its_stats(store: Store) {
     let before = store.stats();
-    made(&store, sandbox(1), "SB-ONE-00001").await;
+    create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
     let after = store.stats();
     assert_eq!((after.orders, after.changes), (before.orders + 1, before.changes + 1));
     assert!(after.reads > before.reads);

@@ -9,7 +9,7 @@ use parcelo_domain::{
     sample::BY,
 };
 
-use super::{NOW, commit, made, moved, nothing, on, row, sandbox};
+use super::{NOW, commit, create_parcel, move_parcel, nothing, on, row, sandbox};
 use crate::{CommitOutcome, Store};
 
 conformance_tests!(
@@ -36,7 +36,7 @@ async fn move_through(store: &Store, number: &str, states: &[State]) -> ParcelRo
     for state in states {
         let parcel = row(store, number).await.unwrap();
         let now = NOW.plus(i64::from(parcel.last_sequence - 2) * Millis::SECOND);
-        let changes = on(&parcel, vec![moved(&parcel, *state, 0)]);
+        let changes = on(&parcel, vec![move_parcel(&parcel, *state, 0)]);
         commit(store, Changes { now, ..changes }).await;
     }
     row(store, number).await.unwrap()
@@ -45,7 +45,7 @@ async fn move_through(store: &Store, number: &str, states: &[State]) -> ParcelRo
 /// Creates a parcel in a store that sends e-mails, and moves it through these states.
 async fn parcel_moved_through(store: &Store, states: &[State]) -> ParcelRow {
     store.send_mails();
-    made(store, sandbox(1), "SB-SUCCESS-0001").await;
+    create_parcel(store, sandbox(1), "SB-SUCCESS-0001").await;
     move_through(store, "SB-SUCCESS-0001", states).await
 }
 
@@ -66,7 +66,7 @@ const SENT: MailDecision = MailDecision::Done(MailStatus::Sent);
 const SUPERSEDED: MailStatus = MailStatus::Dropped(DropReason::Superseded);
 
 async fn no_e_mails_are_written_unless_enabled(store: Store) {
-    made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let parcel =
         move_through(&store, "SB-SUCCESS-0001", &[State::InTransit, State::Delivered]).await;
     assert_eq!(mail_log(&store, &parcel).await, []);
@@ -92,12 +92,12 @@ async fn an_e_mail_is_committed_with_its_change(store: Store) {
     assert_eq!(store.next_mail().await.unwrap(), Some(DUE));
 
     let stale = ParcelRow { version: parcelo_domain::Version(1), ..parcel.clone() };
-    let refused = on(&stale, vec![moved(&parcel, State::InTransit, 9)]);
+    let refused = on(&stale, vec![move_parcel(&parcel, State::InTransit, 9)]);
     assert_eq!(store.commit(refused).await, CommitOutcome::VersionConflict);
     // The second operation is refused, and undoes the first and its e-mail.
     let unknown = ParcelRow { key: parcelo_domain::ParcelRowId(77_777), ..parcel.clone() };
     let ops = [(&parcel, State::ReturnToSender), (&unknown, State::Delivered)];
-    let ops = ops.map(|(parcel, state)| moved(parcel, state, 9)).to_vec();
+    let ops = ops.map(|(parcel, state)| move_parcel(parcel, state, 9)).to_vec();
     let refused = store.commit(Changes { ops, ..nothing() }).await;
     assert_eq!(refused, CommitOutcome::VersionConflict);
     assert_eq!(store.mails_of_parcel(parcel.key).await.unwrap().len(), 3);
@@ -217,7 +217,7 @@ async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store)
             assert!(settle(&store, &lease, MailDecision::Done(status)).await);
         }
         let again = format!("SB-SUCCESS-{:04}", count + 2);
-        made(&store, sandbox(1), &again).await;
+        create_parcel(&store, sandbox(1), &again).await;
         move_through(&store, &again, &[State::OutForDelivery]).await;
     }
     let (mails, latest) = failed(sandbox(1), NOW).await;

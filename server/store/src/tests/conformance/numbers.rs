@@ -8,7 +8,7 @@ use parcelo_domain::{
     tracking_numbers::RemainingDraws,
 };
 
-use super::{NOW, SECRET, create, find, made, production, record, sandbox};
+use super::{NOW, SECRET, create, create_parcel, find, production, record, sandbox};
 use crate::{CommitOutcome, Store};
 
 conformance_tests!(
@@ -81,7 +81,7 @@ async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
 }
 
 async fn a_number_is_found_in_any_case_and_as_a_whole(store: Store) {
-    let made = made(&store, sandbox(1), "SBEC7K2M9QX4T8WD0").await;
+    let made = create_parcel(&store, sandbox(1), "SBEC7K2M9QX4T8WD0").await;
     for text in ["SBEC7K2M9QX4T8WD0", "sbec7k2m9qx4t8wd0", "SBec7K2m9QX4T8WD0"] {
         assert_eq!(find(&store, Environment::Sandbox, text).await.as_ref(), Some(&made));
         assert_eq!(find(&store, Environment::Production, text).await, None);
@@ -101,11 +101,11 @@ async fn given_and_generated_numbers_are_unique_together(store: Store) {
         assert_eq!(store.commit(given).await, CommitOutcome::DuplicateTracking);
     }
     assert_eq!(find(&store, Environment::Sandbox, &number(7)).await, ours);
-    made(&store, production(1), &number(7)).await;
+    create_parcel(&store, production(1), &number(7)).await;
 }
 
 async fn a_taken_generated_number_is_redrawn_in_the_same_write(store: Store) {
-    made(&store, sandbox(2), &number(1).to_lowercase()).await;
+    create_parcel(&store, sandbox(2), &number(1).to_lowercase()).await;
     assert_drawn(&store, 1, &[1, 1, 2], 2).await;
     assert_drawn(&store, 2, &[2, 1, 2, 3], 3).await;
 }
@@ -125,7 +125,7 @@ async fn orders_of_a_group_with_equal_draws_get_different_numbers(store: Store) 
 }
 
 async fn a_repeating_number_source_fails_without_conflict(store: Store) {
-    made(&store, sandbox(2), &number(1)).await;
+    create_parcel(&store, sandbox(2), &number(1)).await;
     let stuck = generated(sandbox(1), &script(&[1]), 1);
     assert_eq!(store.commit(stuck).await, CommitOutcome::Broken);
     assert_eq!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap(), None);
@@ -133,10 +133,10 @@ async fn a_repeating_number_source_fails_without_conflict(store: Store) {
 }
 
 async fn parcel_ids_are_not_reused_after_deletion(store: Store) {
-    let first = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let first = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
-    let second = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    let second = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     assert!(second.key > first.key);
     store.purge(NOW).await.unwrap();
-    assert!(made(&store, sandbox(1), "SB-FIRST-0001").await.key > second.key);
+    assert!(create_parcel(&store, sandbox(1), "SB-FIRST-0001").await.key > second.key);
 }

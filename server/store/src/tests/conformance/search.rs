@@ -7,8 +7,8 @@ use parcelo::rules::check_list;
 use parcelo_domain::{Changes, Millis, State, StoreOp, StoredOrder, Tenant, search::Search};
 
 use super::{
-    super::first_seed, NOW, apply, commit, create, made, manifest, moved, on, order, production,
-    row, sandbox,
+    super::first_seed, NOW, apply, commit, create, create_parcel, manifest, move_parcel, on, order,
+    production, row, sandbox,
 };
 use crate::{SearchPage, Store};
 
@@ -122,9 +122,9 @@ async fn a_parcel_is_found_by_beginnings_and_endings(store: Store) {
 
 async fn a_search_by_air_waybill_finds_its_parcels(store: Store) {
     let tenant = sandbox(1);
-    let one = made(&store, tenant, "SB-ONE-00001").await;
-    let two = made(&store, tenant, "SB-TWO-00001").await;
-    made(&store, tenant, "SB-NONE-0001").await;
+    let one = create_parcel(&store, tenant, "SB-ONE-00001").await;
+    let two = create_parcel(&store, tenant, "SB-TWO-00001").await;
+    create_parcel(&store, tenant, "SB-NONE-0001").await;
     apply(&store, vec![manifest(tenant, vec![one.key, two.key], 1)]).await;
     let both = "SB-TWO-00001 SB-ONE-00001";
     for (text, expected) in [
@@ -226,15 +226,15 @@ async fn long_references_are_found_however_many_pieces_they_fill(store: Store) {
 async fn voided_parcels_are_found_and_deleted_ones_are_not(store: Store) {
     let tenant = sandbox(1);
     assert!(!store.maintain_search_index().await.unwrap(), "a new database has nothing to add");
-    let parcel = made(&store, tenant, "SB-ONE-00001").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::Voided, 5)])).await;
-    made(&store, production(1), "EC-ONE-00001").await;
+    let parcel = create_parcel(&store, tenant, "SB-ONE-00001").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::Voided, 5)])).await;
+    create_parcel(&store, production(1), "EC-ONE-00001").await;
     let luis = [("search", "nandu")];
     assert_eq!(found(&store, tenant, &luis).await, "SB-ONE-00001", "voided");
     store.reset(tenant).await.unwrap();
     assert_eq!(found(&store, tenant, &luis).await, "", "reset");
     // Under the number of a parcel that was erased.
-    made(&store, tenant, "SB-ONE-00001").await;
+    create_parcel(&store, tenant, "SB-ONE-00001").await;
     assert_eq!(found(&store, tenant, &luis).await, "SB-ONE-00001");
     store.purge(Millis(i64::MAX)).await.unwrap();
     assert_eq!(row(&store, "SB-ONE-00001").await, None);

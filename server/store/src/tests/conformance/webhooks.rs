@@ -13,7 +13,7 @@ use parcelo_domain::{
 use tokio::time::timeout;
 use ulid::Ulid;
 
-use super::{NOW, commit, create, made, moved, nothing, on, row, sandbox};
+use super::{NOW, commit, create, create_parcel, move_parcel, nothing, on, row, sandbox};
 use crate::{
     CommitOutcome, EventsToReplay, Settled, Store, endpoints::disable_by_server, sql::Sql,
 };
@@ -100,7 +100,7 @@ async fn statuses(store: &Store, tenant: Tenant) -> Vec<DeliveryStatus> {
 async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
     let tenant = sandbox(1);
     assert!(store.endpoint(tenant).await.unwrap().is_none());
-    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), None);
     let first = store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let other = Endpoint {
         url: "https://shop.example/other".to_owned(),
@@ -113,9 +113,9 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
     assert!(store.endpoint(sandbox(2)).await.unwrap().is_none(), "no other tenant has it");
     enqueue(&store, tenant, 1).await;
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
-    assert_eq!(store.switched_off(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
+    assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
     store.enable_endpoint(tenant, &BY).await.unwrap();
-    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), None);
     store.remove_endpoint(tenant, &BY).await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().is_none());
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "for one that may come");
@@ -139,7 +139,7 @@ async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
 }
 
 async fn without_an_endpoint_nothing_is_enqueued(store: Store) {
-    made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     enqueue(&store, sandbox(1), 1).await;
     assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
     assert_eq!(store.next_delivery().await.unwrap(), None);
@@ -173,8 +173,8 @@ async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
 
 async fn a_parcel_s_events_go_out_in_order(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let all = store.deliveries(tenant, 9).await.unwrap();
     let mut sequences = Vec::new();
     for _ in 0..all.len() {
@@ -189,8 +189,8 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
 
 async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
     let first = lease(&store, tenant, 9, NOW.plus(9)).await;
     assert_eq!(first.len(), 1);
@@ -199,9 +199,9 @@ async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
 
 async fn a_leased_event_has_the_payload_of_its_moment(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
-    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let payload = store.payload(&leased).await.unwrap().unwrap();
     assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
     {
@@ -223,11 +223,11 @@ async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
         (RetryDecision::Delivered, DeliveryStatus::Delivered, Settled::Counted),
         (RetryDecision::Retry { at: later }, DeliveryStatus::Ready, Settled::Counted),
         (RetryDecision::Unreadable, DeliveryStatus::Failed, Settled::Counted),
-        (RetryDecision::Gone, DeliveryStatus::Failed, Settled::SwitchedOff(DisabledBy::Gone)),
+        (RetryDecision::Gone, DeliveryStatus::Failed, Settled::EndpointDisabled(DisabledBy::Gone)),
         (
             RetryDecision::GivenUp,
             DeliveryStatus::Failed,
-            Settled::SwitchedOff(DisabledBy::Failures),
+            Settled::EndpointDisabled(DisabledBy::Failures),
         ),
     ];
     for (account, (decision, status, settled)) in (1..).zip(table) {
@@ -326,10 +326,10 @@ async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let mut parcels = Vec::new();
     for number in 0..130 {
-        parcels.push(made(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
+        parcels.push(create_parcel(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
     }
     for parcel in &parcels {
-        commit(&store, on(parcel, vec![moved(parcel, State::InTransit, 5)])).await;
+        commit(&store, on(parcel, vec![move_parcel(parcel, State::InTransit, 5)])).await;
     }
     let off =
         async move |db: Sql<'_>| disable_by_server(db, tenant, DisabledBy::Operator, NOW).await;
