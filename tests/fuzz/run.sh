@@ -16,5 +16,5 @@ PARCELO_FUZZ_TARGET=$target
 export PARCELO_FUZZ_TARGET
 mkdir -p "target/fuzz/corpus/$target" tests/fuzz/artifacts
 exec target/fuzz/*/release/parcelo-libfuzzer -max_total_time="$seconds" -max_len=8192 -timeout=30 \
-    -print_final_stats=1 -artifact_prefix="tests/fuzz/artifacts/$target-" "$@" \
+    -print_final_stats=1 -dict="tests/fuzz/words/$target.dict" -artifact_prefix="tests/fuzz/artifacts/$target-" "$@" \
     "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target"

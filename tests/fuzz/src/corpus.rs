@@ -18,6 +18,7 @@ pub struct FuzzRun<'a> {
     target: Target,
     check: &'a dyn Fn(&[u8]),
     inputs: Vec<(String, Vec<u8>)>,
+    words: Vec<Vec<u8>>,
 }
 
 /// Returns the folder of a target's corpus.
@@ -39,7 +40,9 @@ impl<'a> FuzzRun<'a> {
             .collect();
         inputs.sort();
         assert!(!inputs.is_empty(), "{} is empty", folder.display());
-        Self { target, check, inputs }
+        let file = format!("{}/words/{}.dict", env!("CARGO_MANIFEST_DIR"), target.name);
+        let words = fs::read_to_string(file).unwrap().lines().map(parse_word).collect();
+        Self { target, check, inputs, words }
     }
 
     /// Checks every file of the corpus.
@@ -59,7 +62,7 @@ impl<'a> FuzzRun<'a> {
         for case in 0..u64::from(self.target.cases) * times {
             let (_, from) = &self.inputs[rng.usize(..self.inputs.len())];
             let (_, other) = &self.inputs[rng.usize(..self.inputs.len())];
-            let input = mutate((from, other), self.target.words, &mut rng);
+            let input = mutate((from, other), &self.words, &mut rng);
             self.try_input(&input, &format!("PARCELO_SEED={seed}, mutation {case}"));
         }
     }
@@ -106,6 +109,23 @@ impl<'a> FuzzRun<'a> {
         fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input)).unwrap();
         file
     }
+}
+
+/// Parses a line of a dictionary of libFuzzer: a word in quotes, with `\\`, `\"` and `\xAB`.
+fn parse_word(line: &str) -> Vec<u8> {
+    let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let mut rest = quoted.unwrap_or_else(|| panic!("not in quotes: {line}")).bytes();
+    let mut word = Vec::new();
+    while let Some(byte) = rest.next() {
+        let escaped = if byte == b'\\' { rest.next().unwrap() } else { byte };
+        word.push(if byte == b'\\' && escaped == b'x' {
+            let digits = [rest.next().unwrap(), rest.next().unwrap()];
+            u8::from_str_radix(str::from_utf8(&digits).unwrap(), 16).unwrap()
+        } else {
+            escaped
+        });
+    }
+    word
 }
 
 /// Returns the FNV-1a hash, for file names and for choices that depend only on the input.

@@ -21,32 +21,7 @@ use crate::{
     service::{Answer, call},
 };
 
-pub(crate) const TARGET: Target = Target {
-    name: "dashboard_forms",
-    check,
-    cases: 120,
-    words: &[
-        "name=",
-        "once=01ARZ3NDEKTSV4RRFFQ69G5FAV",
-        "&",
-        "environment=sandbox",
-        "countries=",
-        "number=",
-        "from=",
-        "to=",
-        "status=",
-        "url=https://",
-        "ipList=",
-        "rateLimit=",
-        "%3Cscript%3E",
-        "%22%20onload=",
-        "%00",
-        "%0D%0A",
-        "page=",
-        "kinds=",
-        "%FF",
-    ],
-};
+pub(crate) const TARGET: Target = Target { name: "dashboard_forms", check, cases: 120 };
 
 /// The paths of the forms; the number on the first line selects one.
 const PATHS: [&str; 8] = [

@@ -15,23 +15,7 @@ use crate::{
     service::{Service, with_service},
 };
 
-pub(crate) const TARGET: Target = Target {
-    name: "http_packets",
-    check,
-    cases: 100,
-    words: &[
-        "1",
-        ",",
-        "1,1,1",
-        "100",
-        "{",
-        "\"",
-        "null",
-        "GET /healthz HTTP/1.1\\r\\n",
-        "\r\n",
-        "0\r\n\r\n",
-    ],
-};
+pub(crate) const TARGET: Target = Target { name: "http_packets", check, cases: 100 };
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Maximum number of packets of one request; the rest goes in the last one.

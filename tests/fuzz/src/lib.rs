@@ -1,8 +1,9 @@
 //! Fuzz targets. Each takes arbitrary bytes and asserts properties of the product's response to them.
 //!
 //! A target's corpus is `corpus/NAME/`, with one input per file, most of them readable. `cargo test` replays every file
-//! and tries mutations of them; `just fuzz NAME SECONDS` searches further, guided by coverage. The inputs of
-//! `csv_import` are tried by a test of the command line, whose modules no other crate can call.
+//! and tries mutations of them, in which it inserts the words of `words/NAME.dict`; `just fuzz NAME SECONDS` searches
+//! further, with the same words, guided by coverage. The inputs of `csv_import` are tried by a test of the command line,
+//! whose modules no other crate can call.
 
 #![allow(
     clippy::expect_used,
@@ -44,8 +45,6 @@ pub struct Target {
     pub check: fn(&[u8]),
     /// The number of mutations that `cargo test` tries, for about a second.
     pub cases: u32,
-    /// Words that mutations insert, in addition to random bytes.
-    pub words: &'static [&'static str],
 }
 
 pub const TARGETS: &[Target] = &[

@@ -6,7 +6,7 @@ use fastrand::Rng;
 const MAX_INPUT_BYTES: usize = 8 * 1024;
 
 /// Makes one to six changes to `from`, some of them with pieces of `other`.
-pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[&str], rng: &mut Rng) -> Vec<u8> {
+pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut input = from.to_vec();
     for _ in 0..rng.usize(1..=6) {
         change(&mut input, (other, words), rng);
@@ -15,7 +15,7 @@ pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[&str], rng: &mut Rn
     input
 }
 
-fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[&str]), rng: &mut Rng) {
+fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rng) {
     let at = rng.usize(..=input.len());
     let end = (at + rng.usize(..=16)).min(input.len());
     match rng.u8(..9) {
@@ -40,8 +40,8 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[&str]), rng: &mut Rng) 
             }
         }
         _ if !words.is_empty() => {
-            let word = words[rng.usize(..words.len())];
-            input.splice(at..if rng.bool() { at } else { end }, word.bytes());
+            let word = words[rng.usize(..words.len())].clone();
+            input.splice(at..if rng.bool() { at } else { end }, word);
         }
         _ => input.push(rng.u8(b' '..=b'~')),
     }

@@ -17,29 +17,7 @@ use crate::{
     service::{Service, with_service},
 };
 
-pub(crate) const TARGET: Target = Target {
-    name: "parcel_pages",
-    check,
-    cases: 500,
-    words: &[
-        "page=",
-        "limit=",
-        "&",
-        "status=LABEL_GENERATED",
-        "country=EC",
-        "externalOrderId=",
-        "createdFrom=",
-        "createdTo=",
-        "2026-01-05",
-        "2026-01-05T08:00:00Z",
-        "%2B05:00",
-        "+",
-        "4294967295",
-        "-1",
-        "%00",
-        "T24:00:00Z",
-    ],
-};
+pub(crate) const TARGET: Target = Target { name: "parcel_pages", check, cases: 500 };
 
 const PARCELS: u32 = 7;
 /// The creation time of all parcels.
