@@ -1,6 +1,6 @@
 //! Layering: dependencies that a folder must not have, such as those of the store on HTTP. Between crates, Cargo.toml
-//! keeps such rules; these are for the folders of one crate. Imports and paths are resolved to full names first. Test
-//! code is exempt.
+//! keeps such rules as long as it stays as it is; these also notice when it changes. Imports and paths are resolved to
+//! full names first. Test code is exempt.
 
 use super::{CRATES, assert_none, imports::Crate, sources::is_word};
 
@@ -21,7 +21,8 @@ const OUTER_MODULES: &[&str] =
     &["crate::http", "crate::mail", "crate::mock", "crate::process", "crate::webhook"];
 const HTTP_CRATES: &[&str] = &["axum", "hyper", "reqwest"];
 const CLIENT_MODULES: &[&str] = &["crate::client", "crate::blocking", "reqwest", "tokio"];
-const FILES: &[&str] = &["std::fs"];
+const IO_AND_CLOCK: &[&str] = &["std::fs", "tokio", "parcelo_system"];
+const DATABASES: &[&str] = &["rusqlite", "tokio_postgres"];
 /// Names that the senders of webhooks and e-mails must not use: the service gives them what is to be sent.
 const NOT_FOR_SENDERS: &[&str] =
     &["crate::http", "crate::mock", "crate::process", "parcelo_store", "parcelo_label", "axum"];
@@ -38,8 +39,10 @@ const LAYER_RULES: &[LayerRule] = &[
     rule("sdk/src/model/", &[CLIENT_MODULES, &["crate::rules", "crate::webhook"]]),
     rule("sdk/src/rules/", &[CLIENT_MODULES, &["crate::webhook", "getrandom"]]),
     rule("sdk/src/webhook/", &[CLIENT_MODULES, &["crate::rules", "getrandom"]]),
-    rule("server/domain/src/", &[FILES]),
-    rule("server/label/src/", &[FILES]),
+    rule("server/domain/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
+    rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),
+    rule("server/store/src/", &[HTTP_CRATES, &["parcelo_label"]]),
+    rule("server/src/", &[DATABASES]),
     rule("server/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
     rule("server/src/webhook/", &[NOT_FOR_SENDERS]),
     rule("server/src/mail/", &[NOT_FOR_SENDERS]),

@@ -3,11 +3,6 @@
 //! `cargo run --release --manifest-path server/benches/labels/Cargo.toml -- [ROUNDS] [PYTHON]` prints the tables for
 //! docs/benchmarks.md. If PYTHON is given, an interpreter with Pillow and reportlab, it also measures those.
 
-// Only the label module is compiled, because the whole service would bring a database and a web server.
-#[allow(dead_code, unexpected_cfgs, unused_imports, reason = "the service uses more of it")]
-#[path = "../../../src/label/mod.rs"]
-mod label;
-
 #[cfg(feature = "peers")]
 mod peers;
 
@@ -15,8 +10,9 @@ use std::hint::black_box;
 
 use chrono::NaiveDate;
 use cpu_time::ThreadTime;
-use label::LabelData;
 use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
+use parcelo_domain::Layout;
+use parcelo_label::LabelData;
 
 const ORDER: &str = include_str!("../order.json");
 const URL: &str = "https://sandbox.parcelo.example/track/SB-SUCCESS-00010203";
@@ -36,6 +32,7 @@ impl SampleLabel {
     fn draw(&self, format: LabelFormat) -> Vec<u8> {
         let data = LabelData {
             order: black_box(&self.order),
+            layout: Layout::NEWEST,
             tracking_number: &self.number,
             tracking_url: URL,
             sandbox: true,
@@ -43,7 +40,7 @@ impl SampleLabel {
             version: 1,
             awb: None,
         };
-        label::draw(&data, format).unwrap()
+        parcelo_label::draw(&data, format).unwrap()
     }
 }
 

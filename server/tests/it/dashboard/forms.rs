@@ -472,7 +472,7 @@ async fn a_forbidden_webhook_url_is_refused_with_a_reason() {
         ("sandbox", "shop", "a full URL", "una URL completa"),
         ("sandbox", "https://me:secret@shop.example/", "Leave user and", "No ponga usuario"),
         ("sandbox", &long, "at most 500", "como máximo 500"),
-        ("production", "https://shop.example/\thook", "cannot be seen", "no se ve"),
+        ("production", "https://shop.example/\thook", "invisible character", "no se ve"),
     ];
     for (environment, url, english, spanish) in table {
         for (language, word) in [("en", english), ("es", spanish)] {
