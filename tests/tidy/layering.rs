@@ -36,8 +36,8 @@ const SOCKETS: &[&str] = &[
 ];
 
 const LAYER_RULES: &[LayerRule] = &[
-    rule("sdk/src/model/", &[CLIENT_MODULES, &["crate::rules", "crate::webhook"]]),
-    rule("sdk/src/rules/", &[CLIENT_MODULES, &["crate::webhook", "getrandom"]]),
+    rule("sdk/types/src/model/", &[CLIENT_MODULES, &["crate::rules", "crate::webhook"]]),
+    rule("sdk/types/src/rules/", &[CLIENT_MODULES, &["crate::webhook", "getrandom"]]),
     rule("sdk/src/webhook/", &[CLIENT_MODULES, &["crate::rules", "getrandom"]]),
     rule("server/domain/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),

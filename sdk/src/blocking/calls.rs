@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use parcelo_types::{
+    CountryCode, LabelFormat, ManifestRequest, OrderRequest, ParcelStatus, ReprintRequest,
+    TrackingNumber, VoidManyRequest, VoidRequest,
+    model::{
+        CreatedOrder, Health, LabelMetadata, Manifest, ManifestId, ParcelSummary, SandboxReset,
+        VoidedOrders,
+    },
+};
 use serde::de::DeserializeOwned;
 
 use super::{
     Client, CreateMany, ItemIter, LabelReader,
     driver::{Driver, FromAsync},
 };
-use crate::{
-    client,
-    client::{Error, GetTracking, ListParcels, RateLimit, Reply, Retry, Timeouts, TrackBatch},
-    model::{
-        CountryCode, CreatedOrder, Health, LabelFormat, LabelMetadata, Manifest, ManifestId,
-        ManifestRequest, OrderRequest, ParcelStatus, ParcelSummary, ReprintRequest, SandboxReset,
-        TrackingNumber, VoidManyRequest, VoidRequest, VoidedOrders,
-    },
+use crate::client::{
+    self, Error, GetTracking, ListParcels, RateLimit, Reply, Retry, Timeouts, TrackBatch,
 };
 
 /// Types that wrap their asynchronous twins, `struct Type<'a>(Twin)`, with a method for each row.

@@ -6,13 +6,10 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
+use parcelo_types::{OrderRequest, model::CreatedOrder};
 
 use super::driver::{Driver, FromAsync};
-use crate::{
-    client,
-    client::{Error, LabelStream, Reply},
-    model::{CreatedOrder, OrderRequest},
-};
+use crate::client::{self, Error, LabelStream, Reply};
 
 /// An iterator that requests pages as it needs them. It continues after a row that cannot be read, and ends after any
 /// other error.

@@ -30,16 +30,13 @@ mod iter;
 
 use std::fmt;
 
+use parcelo_types::{Environment, Language};
 use url::Url;
 
 pub use calls::{LabelDownload, Labels, Manifests, Orders, Parcels, Request, Sandbox, Tracking};
 pub use iter::{CreateMany, ItemIter, LabelReader};
 
-use crate::{
-    client,
-    client::{ClientBuilder, Error},
-    model::{Environment, Language},
-};
+use crate::client::{self, ClientBuilder, Error};
 use driver::{Driver, FromAsync};
 
 /// A client of the service, for one API key, whose methods block.

@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use parcelo_types::{Operation, model::RequestId};
+
 use super::{ErrorKind, FailureClass, Outcome, StopReason};
-use crate::model::{Operation, RequestId};
 
 /// One attempt of a call, for counters and logs; it holds no secret and no personal data.
 ///

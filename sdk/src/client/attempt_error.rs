@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use parcelo_types::{
+    ErrorCode,
+    internal::AttemptOutcome,
+    model::{ErrorBody, ErrorEnvelope, RequestId},
+};
 
 use super::{
     Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
@@ -12,7 +17,6 @@ use super::{
     response::{self, ResponseSummary},
     retry_after::retry_after,
 };
-use crate::model::{AttemptOutcome, ErrorBody, ErrorCode, ErrorEnvelope, RequestId};
 
 /// The reason why an attempt failed.
 #[derive(Debug)]

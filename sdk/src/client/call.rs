@@ -4,6 +4,11 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
+use parcelo_types::{
+    IdempotencyKey, Operation,
+    internal::hex,
+    model::{Idempotency, Method, header},
+};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
@@ -12,7 +17,6 @@ use super::{
     Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_state::CallState,
     clock::Deadline, error::Texts,
 };
-use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
 
 /// Maximum size of JSON that is read: far more than any response of the service, none of which has more than 500 rows.
 pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;

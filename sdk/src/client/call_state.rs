@@ -1,7 +1,8 @@
 //! The state of a call besides its last response. Every error of the call carries it.
 
+use parcelo_types::IdempotencyKey;
+
 use super::{Error, ErrorKind, StopReason, error::Texts, response::ResponseSummary};
-use crate::model::IdempotencyKey;
 
 /// The state of a call so far.
 #[derive(Debug, Clone)]

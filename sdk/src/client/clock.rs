@@ -9,9 +9,10 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderValue;
+use parcelo_types::internal::Moment;
 use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
 
-use crate::{model::Moment, wall_clock::WallClock};
+use crate::wall_clock::WallClock;
 
 /// A year: longer than any useful timeout, and sums of instants and durations stay in range.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);

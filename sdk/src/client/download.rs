@@ -13,6 +13,7 @@ use http::{
     HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
+use parcelo_types::{LabelFormat, Operation, TrackingNumber, model::LabelBatchRequest};
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -27,7 +28,6 @@ use super::{
     response::ServiceResponse,
     temp_file::{TempFile, safe_file_name},
 };
-use crate::model::{LabelBatchRequest, LabelFormat, Operation, TrackingNumber};
 
 /// A label, a file of many, or an invoice to download: into memory, to a file, or as a stream.
 #[derive(Debug, Clone)]

@@ -2,14 +2,15 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::StopReason;
-use crate::{
+use parcelo_types::{
+    ErrorCode, IdempotencyKey, Language,
     model::{
-        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, Language, ParcelSummary,
-        RequestId, Row, Unreadable, VoidResult,
+        BatchResult, ErrorBody, FieldFault, ParcelSummary, RequestId, Row, Unreadable, VoidResult,
     },
     rules::is_invisible,
 };
+
+use super::StopReason;
 
 /// The kind of a failure, by the caller's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -454,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_rejected_order_is_a_validation_error_before_sending() {
-        let error = Error::from(crate::model::OrderRequest::builder().build().unwrap_err());
+        let error = Error::from(parcelo_types::OrderRequest::builder().build().unwrap_err());
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Validation, false));
         assert!(error.to_string().starts_with("The request breaks the rules; nothing was sent."));
         assert_eq!(error.field_faults()[0].field, "idempotencyKey");

@@ -1,10 +1,8 @@
 //! Errors that `?` turns into the client's error.
 
+use parcelo_types::{InvalidValue, model::Unreadable, rules::Rejected};
+
 use super::{Error, ErrorKind, error::Texts};
-use crate::{
-    model::{InvalidValue, Unreadable},
-    rules::Rejected,
-};
 
 /// A text that is not a valid value of its type becomes a validation error. Nothing was sent.
 impl From<InvalidValue> for Error {

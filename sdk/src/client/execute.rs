@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, Method, StatusCode, header::DATE};
+use parcelo_types::{Operation, internal::AttemptOutcome};
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug};
 
@@ -27,7 +28,6 @@ use super::{
     retry_after,
     spans::{ReportedResponse, attempt_span, call_span, record_error, record_result},
 };
-use crate::model::{AttemptOutcome, Operation};
 
 impl Client {
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success. The caller

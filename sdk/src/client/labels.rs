@@ -1,5 +1,9 @@
 //! Labels: links and metadata, and invoices. [`download`](super::download) downloads the file.
 
+use parcelo_types::{
+    LabelFormat, Operation, ReprintRequest, TrackingNumber,
+    model::{LabelBatchRequest, LabelMetadata},
+};
 use url::Url;
 
 use super::{
@@ -7,9 +11,6 @@ use super::{
     address::{has_whitespace_or_control, is_loopback},
     call::Call,
     error::Texts,
-};
-use crate::model::{
-    LabelBatchRequest, LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber,
 };
 
 /// Label files, metadata, reprints and invoices; from [`Client::labels`].

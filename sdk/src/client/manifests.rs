@@ -1,7 +1,11 @@
 //! Submitting and reading manifests.
 
+use parcelo_types::{
+    IdempotencyKey, ManifestRequest, Operation,
+    model::{Manifest, ManifestId},
+};
+
 use super::{Client, Error, Reply, call::Call};
-use crate::model::{IdempotencyKey, Manifest, ManifestId, ManifestRequest, Operation};
 
 /// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +46,7 @@ impl Manifests<'_> {
     /// ```
     pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
         let key = request.idempotency_key.clone().unwrap_or_else(|| derive_key(request));
-        let request = ManifestRequest { idempotency_key: Some(key.clone()), ..request.clone() };
+        let request = request.clone().with_idempotency_key(key.clone());
         let call =
             Call::new(Operation::SubmitManifest).idempotency_key(&key).json_body(&request)?;
         self.client.enveloped(call).await

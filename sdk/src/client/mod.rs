@@ -72,12 +72,12 @@ pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, Transport, TransportError};
 
-use crate::model::{ApiKey, Environment, Health, Language, Operation};
 use attempt::Observer;
 use builder::Headers;
 use call::Call;
 use clock::Clocks;
 use pacer::Pacer;
+use parcelo_types::{ApiKey, Environment, Language, Operation, model::Health};
 use retry::RetryPolicy;
 
 /// A client of the service, for one API key.

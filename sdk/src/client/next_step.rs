@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use parcelo_types::ErrorCode;
+
 use super::{Error, ErrorKind, StopReason, retry_after::MAX_WAIT};
-use crate::model::ErrorCode;
 
 /// Pause before a request is sent again if the service asks for none: the client has already tried for as long as it
 /// may, so the cause lasts longer than a moment.
@@ -174,6 +175,11 @@ impl Error {
 mod tests {
     use std::collections::HashSet;
 
+    use parcelo_types::{
+        IdempotencyKey,
+        model::{ErrorBody, Unreadable},
+    };
+
     use super::{
         ErrorKind::{
             Authentication, Config, Conflict, CountryNotAllowed, Decode, Executed, File, Forbidden,
@@ -183,7 +189,6 @@ mod tests {
         NextStep::{Configure, Correct, GiveUp, LookUp, Settled},
         *,
     };
-    use crate::model::{ErrorBody, IdempotencyKey, Unreadable};
 
     const STOPS: [Option<StopReason>; 9] = [
         None,

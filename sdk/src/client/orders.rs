@@ -1,10 +1,11 @@
 //! Creating, finding and voiding orders.
 
-use super::{Client, CreateMany, Error, Reply, call::Call};
-use crate::model::{
-    CreatedOrder, ErrorBody, Operation, OrderRequest, ParcelSummary, Row, VoidManyRequest,
-    VoidRequest, VoidResult, VoidedOrders,
+use parcelo_types::{
+    Operation, OrderRequest, VoidManyRequest, VoidRequest,
+    model::{CreatedOrder, ErrorBody, ParcelSummary, Row, VoidResult, VoidedOrders},
 };
+
+use super::{Client, CreateMany, Error, Reply, call::Call};
 
 /// Creating, finding and voiding orders; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]

@@ -6,12 +6,14 @@ use std::future::IntoFuture;
 
 use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use parcelo_types::{
+    CountryCode, Operation, ParcelStatus,
+    internal::rows,
+    model::{PageMeta, ParcelSummary, Row, time},
+};
 use serde::Deserialize;
 
 use super::{Client, Error, ItemStream, Reply, call::Call, reply::HasSuccess};
-use crate::model::{
-    CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
-};
 use walk::Walk;
 
 const MAX_PAGE_SIZE: u32 = 100;

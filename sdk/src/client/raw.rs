@@ -3,13 +3,13 @@
 
 use bytes::Bytes;
 use http::{Method, header::CONTENT_TYPE};
+use parcelo_types::{IdempotencyKey, Operation};
 use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::{
     Client, Error, Reply, body::BodyReader, call::Call, error::Texts, reply::WithoutSuccess,
 };
-use crate::model::{IdempotencyKey, Operation};
 
 /// The response to [`Client::raw`], unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]

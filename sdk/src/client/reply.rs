@@ -6,6 +6,10 @@ use http::{
     HeaderMap, HeaderName, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE},
 };
+use parcelo_types::{
+    IdempotencyKey,
+    model::{CreatedOrder, Health, RequestId, TrackingRecord, Unreadable, header},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -15,9 +19,6 @@ use super::{
     error::Texts,
     outcome::outcome,
     response::{self, ServiceResponse, is_from_service},
-};
-use crate::model::{
-    CreatedOrder, Health, IdempotencyKey, RequestId, TrackingRecord, Unreadable, header,
 };
 
 /// A successful response. It dereferences to its value.

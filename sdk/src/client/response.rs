@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-
-use crate::model::{RequestId, header};
+use parcelo_types::model::{RequestId, header};
 
 // A name that is looked up as text is parsed each time, which costs more than the rest of the lookup.
 static REQUEST_ID: HeaderName = HeaderName::from_static(header::REQUEST_ID);

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use http::StatusCode;
+use parcelo_types::ErrorCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::Instant;
 
 use super::{Phase, retry_budget::RetryBudget, seconds};
-use crate::model::ErrorCode;
 
 /// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
 /// dropped connection; what lasts longer is reported to the caller.

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, StatusCode, header as standard};
+use parcelo_types::model::{ErrorBody, header};
 
 use super::response::is_from_service;
-use crate::model::{ErrorBody, header};
 
 /// Maximum time for which a response's `Retry-After` stops a client or is handed on as the time to the next try. After
 /// that the next request is sent: it costs little, and a mistaken `Retry-After` does not stop a client for good.
@@ -83,9 +83,10 @@ mod tests {
                 (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())
             })
             .collect();
-        let body = body.map(|retry_after| ErrorBody {
-            retry_after: serde_json::Number::from_f64(retry_after),
-            ..ErrorBody::new("RATE_LIMIT_EXCEEDED", ("", ""))
+        let body = body.map(|retry_after| {
+            let mut body = ErrorBody::new("RATE_LIMIT_EXCEEDED", ("", ""));
+            body.retry_after = serde_json::Number::from_f64(retry_after);
+            body
         });
         let status = StatusCode::from_u16(status).unwrap();
         super::retry_after(status, &headers, body.as_ref()).map(|wait| wait.as_secs_f64())

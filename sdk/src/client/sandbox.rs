@@ -1,7 +1,8 @@
 //! Resetting the sandbox.
 
+use parcelo_types::{Operation, model::SandboxReset};
+
 use super::{Client, Error, Reply, call::Call};
-use crate::model::{Operation, SandboxReset};
 
 /// The sandbox; from [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use parcelo_types::{Operation, model::RequestId};
 use tracing::{Span, debug_span, field::Empty, info_span};
 use url::Url;
 
@@ -11,7 +12,6 @@ use super::{
     call::{Call, PreparedRequest},
     response::{ResponseSummary, ServiceResponse},
 };
-use crate::model::{Operation, RequestId};
 
 /// The parts of a successful response that traces and observers see.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use futures_util::{
     FutureExt, Stream, StreamExt,
     stream::{BoxStream, FuturesUnordered},
 };
+use parcelo_types::{IdempotencyKey, OrderRequest, model::CreatedOrder};
 use tokio::{runtime::Handle, task::JoinHandle};
 use tracing::Instrument;
 
 use super::{Client, Error, ErrorKind, Reply, error::Texts};
-use crate::model::{CreatedOrder, IdempotencyKey, OrderRequest};
 
 /// A stream of items: call [`ItemStream::next`], or use it as a `futures` stream. It has a clone of the client, so it
 /// can be sent to another task.

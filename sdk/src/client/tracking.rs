@@ -3,11 +3,12 @@
 use std::future::IntoFuture;
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parcelo_types::{
+    Operation, TrackingNumber,
+    model::{BatchResult, BatchTracking, BatchTrackingRequest, TrackingRecord},
+};
 
 use super::{Client, Error, Reply, call::Call};
-use crate::model::{
-    BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
-};
 
 /// The status and history of parcels; from [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
@@ -130,10 +131,8 @@ impl TrackBatch<'_> {
     }
 
     async fn request(&self, numbers: &[String]) -> Result<Reply<BatchTracking>, Error> {
-        let request = BatchTrackingRequest {
-            tracking_numbers: numbers.to_vec(),
-            include_history: self.history,
-        };
+        let request =
+            BatchTrackingRequest::new(numbers.to_vec()).with_include_history(self.history);
         self.client.enveloped(Call::new(Operation::BatchTracking).json_body(&request)?).await
     }
 }

@@ -1,6 +1,6 @@
 //! The reasons why a message is rejected. No text has a secret, a signature or a part of the body.
 
-use crate::model::InvalidValue;
+use parcelo_types::InvalidValue;
 
 /// The reason why a message was rejected, or cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -2,9 +2,8 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
+use parcelo_types::{InvalidValue, internal::secret_text};
 use sha2::Sha256;
-
-use crate::model::{InvalidValue, macros::secret_text};
 
 const PREFIX: &str = "whsec_";
 
@@ -86,7 +85,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-secret_text!(Secret);
+secret_text!(Secret, InvalidValue);
 
 impl TryFrom<&str> for Secret {
     type Error = InvalidValue;

@@ -3,10 +3,13 @@
 
 use chrono::DateTime;
 use http::{HeaderMap, HeaderValue};
+use parcelo_types::{
+    Environment, ParcelStatus,
+    model::{EventData, EventKind, MaybeKnown, WebhookEvent},
+};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Environment, EventData, EventKind, MaybeKnown, ParcelStatus, WebhookEvent};
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const OTHER: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -220,7 +223,7 @@ fn a_secret_has_24_to_64_bytes_and_is_never_shown() {
         let error = Webhook::new([wrong]).unwrap_err();
         assert_eq!(
             error,
-            WebhookError::Secret(crate::model::InvalidValue::WebhookSecret),
+            WebhookError::Secret(parcelo_types::InvalidValue::WebhookSecret),
             "{wrong}"
         );
         assert!(wrong.len() < 7 || !error.to_string().contains(wrong));

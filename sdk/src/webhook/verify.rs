@@ -2,13 +2,14 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
+use parcelo_types::model::WebhookEvent;
 use subtle::{Choice, ConstantTimeEq};
 
 use super::{
     Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, headers::single_value,
     replay::ReplayGuard,
 };
-use crate::{model::WebhookEvent, wall_clock::WallClock};
+use crate::wall_clock::WallClock;
 
 /// Maximum difference between a timestamp and now, in both directions: the value of Standard Webhooks' libraries.
 const TIMESTAMP_TOLERANCE_SECONDS: u32 = 5 * 60;

@@ -1,6 +1,6 @@
 //! The activity of an account: counts of parcels by day, state and country, and how many are late.
 
-use parcelo::CountryCode;
+use parcelo_types::CountryCode;
 
 use super::{State, delivery};
 use crate::Millis;

@@ -1,7 +1,7 @@
 //! Views of accounts, webhooks and carriers, as the admin API and the admin commands serialize them for operators.
 //! For credentials, see [`super::credential_views`].
 
-use parcelo::{Environment, ParcelStatus, model};
+use parcelo_types::{Environment, ParcelStatus, model};
 use serde::Serialize;
 use ulid::Ulid;
 
@@ -18,7 +18,7 @@ pub(super) fn timestamp(at: Millis) -> String {
 
 /// An account.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountView {
     account_id: String,
@@ -55,7 +55,7 @@ impl ShopView {
 
 /// A webhook.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
     url: String,
@@ -70,7 +70,7 @@ pub struct WebhookView {
     old_secret_until: Option<String>,
     /// The secret that verifies the signatures; present only in the response that sets the webhook up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[cfg_attr(feature = "utoipa", schema(nullable = false))]
     secret: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl WebhookView {
 
 /// A newly created secret.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewSecret {
     /// The new secret, shown this once.
@@ -117,7 +117,7 @@ impl NewSecret {
 
 /// A test that was sent.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TestedView {
     event_id: String,
@@ -131,7 +131,7 @@ impl From<Ulid> for TestedView {
 
 /// The response to a request to send events again.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 pub struct ReplayedView {
     /// The number of events.
     pub replayed: usize,
@@ -139,7 +139,7 @@ pub struct ReplayedView {
 
 /// An event and every attempt to deliver it.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     event_id: String,
@@ -154,7 +154,7 @@ pub struct DeliveryView {
 
 /// An attempt to deliver an event.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
     attempt: u32,
@@ -195,7 +195,7 @@ impl From<&LoggedAttempt> for AttemptView {
 
 /// A carrier's event that was refused because of the parcel's state.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionView {
     tracking_number: String,

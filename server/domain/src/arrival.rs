@@ -2,7 +2,7 @@
 //! arrival also depends on the parcel's state and on the current date at the destination.
 
 use chrono::NaiveDate;
-use parcelo::model::{Arrival, ArrivalKind};
+use parcelo_types::model::{Arrival, ArrivalKind};
 
 use super::{ParcelRow, State, delivery};
 use crate::Millis;
@@ -48,7 +48,7 @@ pub fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::CountryCode;
+    use parcelo_types::CountryCode;
 
     use super::*;
     use crate::parcel::tests::parcel;
@@ -94,7 +94,7 @@ mod tests {
             (ReturnToSender, [None; 3]),
             (Voided, [None; 3]),
         ];
-        assert_eq!(table.len(), parcelo::ParcelStatus::KNOWN.len());
+        assert_eq!(table.len(), parcelo_types::ParcelStatus::KNOWN.len());
         let moments = ["2026-01-08T18:00:00Z", "2026-01-13T18:00:00Z", "2026-01-26T18:00:00Z"];
         for (state, expected) in table {
             for (now, expected) in moments.iter().zip(expected) {

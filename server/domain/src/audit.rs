@@ -1,7 +1,7 @@
 //! The audit log: who changed keys, secrets, passwords and settings, and when. It contains no secrets and no
 //! personal data.
 
-use parcelo::Language;
+use parcelo_types::Language;
 
 use super::{AccountRowId, Tenant};
 use crate::Millis;

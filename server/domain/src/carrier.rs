@@ -1,7 +1,8 @@
 //! Evaluates carriers' reports: a scan moves the parcel to a new state, is only added to its history, or is refused
 //! (docs/api.md, Carrier events). The sandbox's simulated scans are evaluated here too.
 
-use parcelo::{TrackingNumber, admin::CarrierOutcome};
+use parcelo_types::TrackingNumber;
+use parcelo_wire::CarrierOutcome;
 
 use super::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, Cause, Changes, Event, ParcelRow,

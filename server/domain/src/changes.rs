@@ -1,6 +1,6 @@
 //! The changes that a decision asks of the store, as plain data. They are committed together or not at all.
 
-use parcelo::{Awb, CountryCode, TrackingNumber};
+use parcelo_types::{Awb, CountryCode, TrackingNumber};
 use ulid::Ulid;
 
 use super::{
@@ -149,7 +149,7 @@ pub struct NewManifest {
     pub awb: Awb,
     /// The time of submission.
     pub submitted_at: Millis,
-    /// The [`Manifest`](parcelo::model::Manifest) as JSON.
+    /// The [`Manifest`](parcelo_types::model::Manifest) as JSON.
     pub document: Vec<u8>,
     /// Its parcels.
     pub parcels: Vec<ParcelRowId>,

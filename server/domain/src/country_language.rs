@@ -1,6 +1,6 @@
 //! The language of a country, for the shipping documents of a parcel and for e-mails.
 
-use parcelo::{CountryCode, Language};
+use parcelo_types::{CountryCode, Language};
 
 /// Countries where customs and receivers use Spanish, in the order of their codes. All others get English.
 const SPANISH_SPEAKING: [&str; 21] = [

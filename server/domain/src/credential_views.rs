@@ -1,10 +1,8 @@
 //! Credentials as the admin API and the admin commands show them to operators: records without their
 //! secrets, and new secrets, which are shown once.
 
-use parcelo::{
-    ApiKey, Environment,
-    admin::{AdminToken, CarrierKey},
-};
+use parcelo_types::{ApiKey, Environment};
+use parcelo_wire::{AdminToken, CarrierKey};
 use serde::Serialize;
 
 use super::{
@@ -105,7 +103,7 @@ impl ViewableScope for AdminScope {
 
 /// A newly created API key. No other response contains the whole key.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewApiKey {
     key_id: String,
@@ -120,7 +118,7 @@ pub struct NewApiKey {
 
 /// An API key with its new secret. No other response contains the new secret.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RotatedApiKey {
     key_id: String,
@@ -143,7 +141,7 @@ impl RotatedApiKey {
 
 /// An API key.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyView {
     key_id: String,
@@ -164,7 +162,7 @@ pub struct ApiKeyView {
 
 /// A newly created carrier key. No other response contains the whole key.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewCarrierKeyView {
     key_id: String,
@@ -176,7 +174,7 @@ pub struct NewCarrierKeyView {
 
 /// A carrier key.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierKeyView {
     key_id: String,

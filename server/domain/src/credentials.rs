@@ -5,10 +5,8 @@
 use std::fmt;
 
 use ipnet::IpNet;
-use parcelo::{
-    ApiKey, CountryCode, Environment,
-    admin::{AdminToken, AllowedCountries, CarrierKey},
-};
+use parcelo_types::{ApiKey, CountryCode, Environment};
+use parcelo_wire::{AdminToken, AllowedCountries, CarrierKey};
 
 use super::{CarrierRowId, Tenant, secrets::HashedKey};
 use crate::Millis;

@@ -1,7 +1,7 @@
 //! The promised day of a parcel's arrival, and the dates at its destination (docs/api.md, Conventions, Arrival).
 
 use chrono::{DateTime, Days, FixedOffset, NaiveDate, Offset, TimeZone, Utc};
-use parcelo::CountryCode;
+use parcelo_types::CountryCode;
 
 use crate::Millis;
 

@@ -1,6 +1,6 @@
 //! Tracking records: a parcel's status and history in the reader's language (spec: Tracking record).
 
-use parcelo::{
+use parcelo_types::{
     Language, ParcelStatus,
     model::{BatchResult, HistoryEntry, TrackingRecord},
 };

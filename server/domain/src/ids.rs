@@ -1,6 +1,6 @@
 //! The format of public ids: a prefix for their kind, and a ULID.
 
-use parcelo::model::{ManifestId, ParcelId};
+use parcelo_types::model::{ManifestId, ParcelId};
 use ulid::Ulid;
 
 /// Crockford's alphabet of base 32.

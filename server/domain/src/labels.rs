@@ -1,6 +1,6 @@
 //! The metadata of labels, and reprints (docs/api.md, Label metadata, Reprint).
 
-use parcelo::{
+use parcelo_types::{
     Environment, ErrorCode, LabelFormat,
     model::{Downloads, LabelMetadata, LabelStatus, QrCode},
 };

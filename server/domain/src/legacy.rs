@@ -1,7 +1,7 @@
 //! Translates the legacy API's flat `snake_case` requests to `/api/v1`, and the responses of `/api/v1` back
 //! (docs/api.md, Legacy API). It adds no rules.
 
-use parcelo::{
+use parcelo_types::{
     Language,
     model::{BatchResult, BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
 };
@@ -188,7 +188,7 @@ pub fn to_legacy_tracking(batch: &BatchTracking) -> Value {
 
 fn to_legacy_record(record: &TrackingRecord) -> Value {
     let event = |entry: &HistoryEntry| {
-        let date = parcelo::model::time::to_text(entry.timestamp);
+        let date = parcelo_types::model::time::to_text(entry.timestamp);
         json!({ "status": entry.status, "date": date, "location": entry.location })
     };
     json!({
@@ -202,7 +202,7 @@ fn to_legacy_record(record: &TrackingRecord) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{Environment, OrderRequest, model::FaultCode, rules};
+    use parcelo_types::{Environment, OrderRequest, model::FaultCode, rules};
 
     use super::*;
 
@@ -289,7 +289,7 @@ mod tests {
         let key =
             |reference: Value| idempotency_key_from_reference(&json!({ "reference": reference }));
         let derived = key(json!("PO-77")).unwrap();
-        assert!(parcelo::IdempotencyKey::parse(&derived).is_ok());
+        assert!(parcelo_types::IdempotencyKey::parse(&derived).is_ok());
         assert_eq!(key(json!(" PO-77 ")), Some(derived.clone()));
         assert_ne!(key(json!("PO-78")), Some(derived));
         for none in [json!(null), json!(""), json!("  "), json!(7)] {
@@ -315,7 +315,7 @@ mod tests {
                 "fields_es": { "receiver_city": "Falta.", "X-Idempotency-Key": "Falta." },
             })
         );
-        let plain = to_legacy_refusal(&parcelo::ErrorCode::ParcelNotFound.into());
+        let plain = to_legacy_refusal(&parcelo_types::ErrorCode::ParcelNotFound.into());
         assert!(plain.get("fields").is_none(), "{plain}");
     }
 

@@ -46,7 +46,7 @@ pub mod unsubscribe;
 pub mod void;
 pub mod webhooks;
 
-use parcelo::model::{Envelope, Meta, RequestId};
+use parcelo_types::model::{Envelope, Meta, RequestId};
 
 pub use carrier_event::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,

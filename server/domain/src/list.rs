@@ -1,6 +1,6 @@
 //! Summaries of parcels for lists, without personal data (spec: GET parcels).
 
-use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
+use parcelo_types::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
 
 use super::{ParcelRow, State, arrival::arrival};

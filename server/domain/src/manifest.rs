@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use parcelo::{
+use parcelo_types::{
     CurrencyCode, Decimal, ErrorCode, ManifestRequest, ParcelDetails, ParcelStatus,
     model::{DeclaredValue, ItemError, Manifest, Row, Warning, WarningCode},
 };

@@ -1,6 +1,6 @@
 //! A parcel as the store gives it to a decision, with its events and its simulated steps.
 
-use parcelo::{CountryCode, TrackingNumber};
+use parcelo_types::{CountryCode, TrackingNumber};
 use ulid::Ulid;
 
 use super::{State, Tenant};
@@ -77,7 +77,7 @@ pub struct Event {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use parcelo::Environment;
+    use parcelo_types::Environment;
 
     use super::*;
     use crate::AccountRowId;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use parcelo::{
+use parcelo_types::{
     CountryCode, Environment, ErrorCode, Language,
     model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError, RequestId},
 };
@@ -110,7 +110,7 @@ impl Refusal {
 
     /// Refuses a request because of the parcel's status. The text of `code` must have the placeholder `{status}`.
     pub fn for_status(code: ErrorCode, state: State) -> Self {
-        Self::for_statuses(code, parcelo::ParcelStatus::from(state).code())
+        Self::for_statuses(code, parcelo_types::ParcelStatus::from(state).code())
     }
 
     /// Refuses a request because of the statuses of several parcels.
@@ -143,7 +143,7 @@ impl Refusal {
 
     /// Refuses a state that cannot follow the parcel's current one.
     pub fn illegal_transition(from: State, to: State) -> Self {
-        let status = |state| parcelo::ParcelStatus::from(state).to_string();
+        let status = |state| parcelo_types::ParcelStatus::from(state).to_string();
         let values = vec![("from", status(from)), ("to", status(to))];
         Self { values, ..ErrorCode::IllegalTransition.into() }
     }
@@ -199,7 +199,7 @@ fn spanish_name(environment: Environment) -> &'static str {
 }
 
 fn timestamp(time: Millis) -> String {
-    parcelo::model::time::to_text(time.to_utc())
+    parcelo_types::model::time::to_text(time.to_utc())
 }
 
 #[cfg(test)]

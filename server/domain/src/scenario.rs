@@ -1,7 +1,7 @@
 //! The sandbox's simulated journeys, as a table of steps with their times
 //! (spec: States and transitions; docs/api.md, Sandbox).
 
-use parcelo::TrackingNumber;
+use parcelo_types::TrackingNumber;
 
 use super::State::{
     self, CustomsClearance, CustomsHold, Delivered, DeliveryAttempted, DeliveryFailed, InTransit,

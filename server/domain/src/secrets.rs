@@ -3,10 +3,8 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use parcelo::{
-    ApiKey, Environment, TrackingNumber,
-    admin::{AdminToken, CarrierKey},
-};
+use parcelo_types::{ApiKey, Environment, TrackingNumber};
+use parcelo_wire::{AdminToken, CarrierKey};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;

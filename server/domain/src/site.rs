@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use parcelo::{Environment, LabelFormat, TrackingNumber};
+use parcelo_types::{Environment, LabelFormat, TrackingNumber};
 use ulid::Ulid;
 use url::{Host, Url};
 

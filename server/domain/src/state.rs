@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use parcelo::ParcelStatus;
+use parcelo_types::ParcelStatus;
 
 /// The state of a parcel: the closed counterpart of [`ParcelStatus`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

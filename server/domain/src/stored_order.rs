@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use parcelo::OrderRequest;
+use parcelo_types::OrderRequest;
 use serde::{Deserialize, Serialize};
 
 /// The layout of label and invoice. A parcel keeps the layout that it was created with, so that a reprinted label is

@@ -1,6 +1,6 @@
 //! Tenants: a tenant is an account in one environment, and every row belongs to one.
 
-use parcelo::Environment;
+use parcelo_types::Environment;
 
 use crate::Millis;
 

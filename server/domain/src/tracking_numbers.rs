@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use parcelo::{CountryCode, Environment, TrackingNumber};
+use parcelo_types::{CountryCode, Environment, TrackingNumber};
 
 use super::secrets::Secrets;
 use crate::{Millis, ids::CROCKFORD};

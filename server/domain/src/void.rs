@@ -1,7 +1,7 @@
 //! Voids orders: decides which of the requested orders can be voided, and the result of each
 //! (docs/api.md, Void orders).
 
-use parcelo::{
+use parcelo_types::{
     ErrorCode, VoidRequest,
     model::{VoidResult, VoidedOrders},
 };

@@ -1,7 +1,7 @@
 //! The address blocks of sender and receiver. An address is truncated only if no further line can be freed for it.
 
-use parcelo::{CountryCode, Language, OrderRequest, Receiver, Sender};
 use parcelo_domain::Layout;
+use parcelo_types::{CountryCode, Language, OrderRequest, Receiver, Sender};
 
 use super::{
     LabelData,

@@ -1,6 +1,6 @@
 //! The lines of an address below the names: street, town, country, telephone number and ID.
 
-use parcelo::CountryCode;
+use parcelo_types::CountryCode;
 
 use super::{
     page::{Page, TextSlot, fits_into, regular, shown_bytes},

@@ -1,6 +1,6 @@
 //! The customs box, with as many of the parcel's items as fit. The [invoice](super::invoice) lists all of them.
 
-use parcelo::{CountryCode, OrderRequest, Product};
+use parcelo_types::{CountryCode, OrderRequest, Product};
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::{

@@ -3,8 +3,8 @@
 //! Like the label, it is a function of the parcel and the label's version, without a clock, so its bytes are always the
 //! same. It contains only facts that the order states: an origin that the order does not name is left open.
 
-use parcelo::{CountryCode, Language, OrderRequest};
 use parcelo_domain::country_language;
+use parcelo_types::{CountryCode, Language, OrderRequest};
 
 use super::{
     LabelData, customs,

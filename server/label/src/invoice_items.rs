@@ -1,6 +1,6 @@
 //! The goods on an invoice: its rows and their sums.
 
-use parcelo::{CountryCode, OrderRequest, Product};
+use parcelo_types::{CountryCode, OrderRequest, Product};
 use rust_decimal::Decimal;
 
 use super::{
@@ -131,7 +131,7 @@ mod tests {
     fn an_order_without_products_has_the_goods_as_a_whole() {
         let mut order = sample::order();
         order.products.clear();
-        order.customs_info = Some(parcelo::CustomsInfo::new("Libros").with_hs_code("490199"));
+        order.customs_info = Some(parcelo_types::CustomsInfo::new("Libros").with_hs_code("490199"));
         let items = items(&order);
         let [item] = items.as_slice() else { panic!("{items:?}") };
         assert_eq!((item.description.as_str(), item.hs_code.as_str()), ("Libros", "490199"));

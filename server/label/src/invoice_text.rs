@@ -1,6 +1,6 @@
 //! The fixed texts of an invoice, in both languages. The destination's language comes first.
 
-use parcelo::{ContentsCategory, Language};
+use parcelo_types::{ContentsCategory, Language};
 
 /// A text in English and Spanish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(super) fn contents_category(category: &ContentsCategory) -> Option<Bilingual
 
 #[cfg(test)]
 mod tests {
-    use parcelo::CountryCode;
+    use parcelo_types::CountryCode;
 
     use super::*;
     use parcelo_domain::country_language;

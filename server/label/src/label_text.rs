@@ -1,7 +1,7 @@
 //! The fixed texts of a label, in English and Spanish.
 
-use parcelo::IdType;
 use parcelo_domain::Layout;
+use parcelo_types::IdType;
 
 pub(super) const BRAND: &str = "PARCELO";
 pub(super) const CROSS_BORDER: &str = "CROSS-BORDER / TRANSFRONTERIZO";

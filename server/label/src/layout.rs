@@ -6,8 +6,8 @@
 //! instructions 1154-1202, with more lines if customs leaves room. Within a country, instructions replace the customs
 //! box. The receiver has the largest text, because drivers read it.
 
-use parcelo::OrderRequest;
 use parcelo_domain::Layout;
+use parcelo_types::OrderRequest;
 
 use super::{
     LabelData, LabelError, address, code128, customs,

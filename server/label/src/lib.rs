@@ -41,8 +41,8 @@ mod sample;
 mod tests;
 
 use chrono::NaiveDate;
-use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
 use parcelo_domain::Layout;
+use parcelo_types::{LabelFormat, OrderRequest, TrackingNumber};
 
 /// The data from which a label is drawn.
 #[derive(Debug, Clone, Copy)]

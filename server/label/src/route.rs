@@ -1,7 +1,7 @@
 //! The route code, which is printed large in the header because parcels are sorted by it: the hub of the destination
 //! and the first three characters of the postal code, as in `UIO-170`.
 
-use parcelo::{CountryCode, ReceiverAddress};
+use parcelo_types::{CountryCode, ReceiverAddress};
 use unicode_normalization::UnicodeNormalization;
 
 /// Returns the route code of an address.

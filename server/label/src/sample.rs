@@ -1,8 +1,8 @@
 //! Orders for tests of labels.
 
 use chrono::NaiveDate;
-use parcelo::{OrderRequest, TrackingNumber};
 use parcelo_domain::Layout;
+use parcelo_types::{OrderRequest, TrackingNumber};
 
 use super::LabelData;
 

@@ -377,7 +377,7 @@ fn chinese_is_drawn_without_warning() {
     assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
     assert!(text.contains("深圳市光辉贸易有限公司陈伟"), "{text}");
     assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
-    assert!("深圳市".chars().all(parcelo::rules::is_printable));
+    assert!("深圳市".chars().all(parcelo_types::rules::is_printable));
 }
 
 #[test]
@@ -421,8 +421,8 @@ fn a_long_national_id_hides_no_telephone() {
         for id in ["X12345678", "123456789012345678901234567890", &"X".repeat(255)] {
             let mut order = sample::order();
             order.receiver.address.line1 = street.to_owned();
-            order.receiver.address.country = parcelo::CountryCode::parse("GS").unwrap();
-            order.receiver.id_type = Some(parcelo::IdType::Passport);
+            order.receiver.address.country = parcelo_types::CountryCode::parse("GS").unwrap();
+            order.receiver.id_type = Some(parcelo_types::IdType::Passport);
             order.receiver.national_id = Some(id.to_owned());
             let shown = label_lines(&order);
             assert!(shown.iter().any(|line| line.contains("+593 99 123 4567")), "{shown:?}");
@@ -499,11 +499,11 @@ fn an_origin_is_shown_only_where_the_order_states_one() {
         shown.into_iter().filter(|line| ["ORIG.", "CN", "VN"].contains(&line.as_str())).collect()
     };
     assert_eq!(origins(&order), [""; 0]);
-    order.products[1].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
+    order.products[1].country_of_origin = Some(parcelo_types::CountryCode::parse("VN").unwrap());
     assert_eq!(origins(&order), ["ORIG.", "VN"]);
     // Nothing is shown of an item that is only counted.
     order.products = vec![order.products[0].clone(); 5];
-    order.products[4].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
+    order.products[4].country_of_origin = Some(parcelo_types::CountryCode::parse("VN").unwrap());
     assert_eq!(origins(&order), [""; 0]);
 }
 
@@ -565,10 +565,10 @@ fn town_region_and_postal_code_are_in_the_countrys_order() {
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let mut order = sample::order();
         let to = &mut order.receiver.address;
-        to.country = parcelo::CountryCode::parse(country).unwrap();
+        to.country = parcelo_types::CountryCode::parse(country).unwrap();
         (to.city, to.province, to.zip_code) = (city.to_owned(), given(region), given(zip));
         let from = &mut order.sender.address;
-        from.country = parcelo::CountryCode::parse(country).unwrap();
+        from.country = parcelo_types::CountryCode::parse(country).unwrap();
         (from.city, from.state, from.zip_code) = (city.to_owned(), given(region), given(zip));
         let shown = new_lines(&order);
         let count = shown.iter().filter(|shown| *shown == line).count();
@@ -659,7 +659,7 @@ fn a_cut_item_has_a_warning_on_the_field_with_its_text() {
     assert_eq!(super::truncated_fields(&order), [""; 0]);
     order.products[0].description = None;
     order.products[1].description = None;
-    order.customs_info = Some(parcelo::CustomsInfo::new(long().unwrap()));
+    order.customs_info = Some(parcelo_types::CustomsInfo::new(long().unwrap()));
     assert_eq!(super::truncated_fields(&order), ["customsInfo.description"]);
     order.products.clear();
     assert_eq!(super::truncated_fields(&order), ["customsInfo.description"]);

@@ -7,11 +7,11 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{
+use parcelo_domain::{Millis, Refusal, limit::Quota, to_body};
+use parcelo_types::{
     ErrorCode,
     model::{Envelope, Meta, header as names},
 };
-use parcelo_domain::{Millis, Refusal, limit::Quota, to_body};
 use serde::Serialize;
 
 use crate::service::WriteResponse;
@@ -126,7 +126,7 @@ pub(super) fn enveloped_with_status(
 ) -> Response {
     json(
         status,
-        to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))),
+        to_body(&Envelope::new(data, Meta::new(parcelo_types::model::RequestId::unchecked(id.0)))),
     )
 }
 

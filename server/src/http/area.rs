@@ -10,8 +10,8 @@ use axum::{
     response::Response,
     routing::{MethodFilter, MethodRouter, any, on},
 };
-use parcelo::{ErrorCode, Operation, model::Method};
 use parcelo_domain::{Millis, Refusal};
+use parcelo_types::{ErrorCode, Operation, model::Method};
 
 use super::{Api, HttpRefusal};
 use crate::service::Caller;

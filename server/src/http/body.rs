@@ -4,12 +4,12 @@ use axum::{
     extract::{Path, Request, rejection::PathRejection},
     http::{HeaderMap, header},
 };
-use parcelo::{
+use parcelo_domain::Refusal;
+use parcelo_types::{
     ErrorCode, Language,
     model::{FaultCode, FieldFault, header as names, json::Json},
     rules,
 };
-use parcelo_domain::Refusal;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -119,8 +119,8 @@ pub(crate) fn path_parameter(path: Result<Path<String>, PathRejection>) -> Strin
 
 /// Returns the environment with this code.
 #[cfg(feature = "server")]
-pub(super) fn parse_environment(code: &str) -> Option<parcelo::Environment> {
-    parcelo::Environment::ALL.into_iter().find(|environment| environment.code() == code)
+pub(super) fn parse_environment(code: &str) -> Option<parcelo_types::Environment> {
+    parcelo_types::Environment::ALL.into_iter().find(|environment| environment.code() == code)
 }
 
 /// Returns a query parameter that must be true or false; false if it is absent.

@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use parcelo::model::{Envelope, Meta};
+use parcelo_types::model::{Envelope, Meta};
 
 use super::{
     Api, HttpRefusal,
@@ -23,16 +23,17 @@ pub(super) async fn push(
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
-    Ok(answer::json_ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
+    Ok(answer::json_ok(&Envelope::new(
+        data,
+        Meta::new(parcelo_types::model::RequestId::unchecked(id.0)),
+    )))
 }
 
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
-        Operation,
-        admin::{CarrierEvents, CarrierResults},
-    };
+    use parcelo_types::Operation;
+    use parcelo_wire::{CarrierEvents, CarrierResults};
 
     use crate::http::openapi::call::Call;
     use parcelo_domain::sample;

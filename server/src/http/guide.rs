@@ -3,8 +3,8 @@
 
 use askama::Template;
 use axum::{extract, response::Response};
-use parcelo::{Environment, Language, Operation, ParcelStatus};
 use parcelo_domain::{State, scenario::SCENARIOS};
+use parcelo_types::{Environment, Language, Operation, ParcelStatus};
 
 use super::{Api, HttpRefusal, answer, body, docs::html_page, openapi::operation_group, public};
 

@@ -7,8 +7,8 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use parcelo::ErrorCode;
 use parcelo_domain::Refusal;
+use parcelo_types::ErrorCode;
 use serde_json::json;
 
 use super::{Api, HttpRefusal, answer};
@@ -59,7 +59,7 @@ pub(super) async fn check_readiness(State(api): State<Api>) -> Result<Response, 
 /// The description of the health call for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{Operation, model::Health};
+    use parcelo_types::{Operation, model::Health};
 
     use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
 
@@ -77,7 +77,7 @@ pub(super) mod description {
 mod tests {
     use std::sync::{Arc, atomic::AtomicBool};
 
-    use parcelo::Environment;
+    use parcelo_types::Environment;
 
     use super::*;
     use crate::{mock::MockServer, service::Service};

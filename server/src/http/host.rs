@@ -5,8 +5,8 @@ use axum::{
     extract::Request,
     http::{HeaderMap, Version, header, uri::Authority},
 };
-use parcelo::model::{FaultCode, FieldFault};
 use parcelo_domain::Refusal;
+use parcelo_types::model::{FaultCode, FieldFault};
 
 use super::client_address::PeerAddress;
 

@@ -7,11 +7,11 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{
+use parcelo_domain::Refusal;
+use parcelo_types::{
     ErrorCode, LabelFormat,
     model::{FaultCode, FieldFault},
 };
-use parcelo_domain::Refusal;
 
 use super::{
     Api, HttpRefusal,
@@ -141,7 +141,7 @@ pub(super) fn file_response(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         ErrorCode::{
             LabelNotFound, LabelNotReprintable, LabelVoided, LabelsRejected, ParcelNotFound,
             PreconditionFailed, ValidationFailed,

@@ -40,7 +40,7 @@ pub(super) async fn get(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         ErrorCode::{ManifestAlreadySubmitted, ManifestNotFound, ManifestParcelsRejected},
         ManifestRequest, Operation,
         model::Manifest,

@@ -10,12 +10,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use parcelo::{ErrorCode, Operation, model::header as names};
 use parcelo_domain::{
     Millis, Refusal,
     limit::{Admission, Quota},
 };
 use parcelo_system::clock::monotonic_now;
+use parcelo_types::{ErrorCode, Operation, model::header as names};
 use tokio::time::{sleep, timeout};
 
 use super::{

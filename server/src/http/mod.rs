@@ -40,7 +40,7 @@ mod tracking;
 
 use std::sync::Arc;
 
-use parcelo::Environment;
+use parcelo_types::Environment;
 
 use crate::service::Service;
 pub(crate) use answer::{HttpRefusal, json_ok, with_request_id};

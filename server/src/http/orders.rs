@@ -36,7 +36,7 @@ pub(super) async fn void(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         ErrorCode::{
             AuthCountryNotAllowed, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
             VoidFailed,

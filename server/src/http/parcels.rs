@@ -6,11 +6,11 @@ use axum::{
     http::HeaderMap,
     response::Response,
 };
-use parcelo::{
+use parcelo_domain::Refusal;
+use parcelo_types::{
     model::{PageMeta, ParcelSummary},
     rules,
 };
-use parcelo_domain::Refusal;
 use serde::Serialize;
 use url::form_urlencoded;
 
@@ -55,7 +55,7 @@ pub(super) async fn list(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         CountryCode, ErrorCode, Operation, ParcelStatus, model::ParcelSummary, rules::ListQuery,
     };
     use utoipa::openapi::{

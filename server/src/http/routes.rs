@@ -1,7 +1,7 @@
 //! Every route of the listeners, by area: the API of an environment, and the operators' listener.
 
 use axum::{Router, middleware, routing::get};
-use parcelo::{ErrorCode, Operation};
+use parcelo_types::{ErrorCode, Operation};
 use url::Url;
 
 use super::{

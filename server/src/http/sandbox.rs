@@ -20,7 +20,7 @@ pub(super) async fn reset(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{ErrorCode, Operation, model::SandboxReset};
+    use parcelo_types::{ErrorCode, Operation, model::SandboxReset};
 
     use crate::http::openapi::call::Call;
 

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use parcelo::ErrorCode;
+use parcelo_types::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
 
 use super::{

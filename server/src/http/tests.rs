@@ -10,9 +10,6 @@ use axum::{
 };
 use futures_util::{poll, stream};
 use http_body_util::BodyExt;
-use parcelo::{
-    Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
-};
 use parcelo_domain::{
     Changes, Countries, Event, IdempotencyRecord, Millis, RecordKey, State, StoreOp, Tenant,
     access,
@@ -26,6 +23,9 @@ use parcelo_store::{
     test_util::{Damage, damage, delays::delay_by, held},
 };
 use parcelo_system::{clock::ManualClock, ids::Ids};
+use parcelo_types::{
+    Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
+};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -120,7 +120,7 @@ impl TestService {
         let mut order = sample::order();
         order["trackingNumber"] = json!(number);
         order["idempotencyKey"] = json!(format!("order-{number}"));
-        let headers = [(parcelo::model::header::API_KEY, key), JSON];
+        let headers = [(parcelo_types::model::header::API_KEY, key), JSON];
         let (status, body) =
             self.send(TestRequest::post(Operation::CreateOrder.path(), &headers, &order)).await;
         assert_eq!(status, 201, "{body}");
@@ -175,15 +175,15 @@ async fn check_key_refusals(test: &mut TestService) {
     let elsewhere =
         test.key(|key| key.ip_list = vec![access::parse_network("10.0.0.1").unwrap()]).await;
     let mexican =
-        test.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
+        test.key(|key| key.countries = Countries::Only(vec![parcelo_types::CountryCode::MX])).await;
     let slow = test.key(|key| key.rate_limit = Some(1)).await;
-    let name = parcelo::model::header::API_KEY;
+    let name = parcelo_types::model::header::API_KEY;
     let (health, create) = (Operation::Health.path(), Operation::CreateOrder.path());
     let (order, events) = (sample::order(), sample::carrier_events());
     let (empty, long) = (json!({}), json!({ "long": "x".repeat(300_000) }));
     let [key, elsewhere, mexican, slow] =
         [&key, &elsewhere, &mexican, &slow].map(|key| [(name, key.as_str()), JSON]);
-    let carrier = [(parcelo::model::header::CARRIER_KEY, "ck_test_x"), JSON];
+    let carrier = [(parcelo_types::model::header::CARRIER_KEY, "ck_test_x"), JSON];
     let push = Operation::PushCarrierEvents.path();
     assert_eq!(test.send(TestRequest::get(health, &slow)).await.0, 200);
     for (code, request) in [
@@ -210,7 +210,7 @@ async fn check_key_refusals(test: &mut TestService) {
 
 async fn check_parcel_refusals(test: &mut TestService) {
     let key = test.key(|_| {}).await;
-    let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo_types::model::header::API_KEY, key.as_str()), JSON];
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
         test.create(&key, number).await;
     }
@@ -281,7 +281,7 @@ async fn check_manifest_refusals(test: &mut TestService, headers: &[(&str, &str)
     let issued =
         test.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
     let carrier = issued.unwrap().0;
-    let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
+    let headers = [(parcelo_types::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
     events["events"][0]["trackingNumber"] = json!("SB-NORMAL-0001");
     events["events"][0]["status"] = json!("DELIVERED");
@@ -373,7 +373,7 @@ async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
     let busy =
         TestService::with_store(Store::open(&file, [1; 32]).unwrap(), LegacySchedule::default());
     let key = busy.key(|_| {}).await;
-    let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo_types::model::header::API_KEY, key.as_str()), JSON];
     let create = || TestRequest::post(Operation::CreateOrder.path(), &headers, &ORDER);
     let other = held(&file);
     // The runtime is idle, so the paused clock skips the five seconds.
@@ -395,7 +395,7 @@ async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
     let ended = LegacySchedule { sunset: Some(NOW), ..LegacySchedule::default() };
     let ended = TestService::with_store(Store::memory([1; 32]).unwrap(), ended);
     let key = ended.key(|_| {}).await;
-    let headers = [(parcelo::model::header::API_KEY, key.as_str())];
+    let headers = [(parcelo_types::model::header::API_KEY, key.as_str())];
     let legacy = TestRequest::get(Operation::LegacyTracking.path(), &headers);
     test.record_refusal(ErrorCode::LegacySunset, ended.send(legacy).await);
 }
@@ -431,7 +431,7 @@ async fn a_failed_key_lookup_counts_against_no_address() {
     let account = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account, environment: Environment::Sandbox };
     damage(test.service.store(), tenant, Damage::Key).await;
-    let headers = [(parcelo::model::header::API_KEY, key.as_str())];
+    let headers = [(parcelo_types::model::header::API_KEY, key.as_str())];
     for _ in 0..=2 * test.service.settings().limits.unauthenticated {
         let (status, body) =
             test.send(TestRequest::get(Operation::ListParcels.path(), &headers)).await;
@@ -446,8 +446,8 @@ async fn a_slow_key_lookup_resets_no_count() {
     let key = test.key(|key| key.rate_limit = Some(1)).await;
     let (issuer, name) = (test.issuer(), "Andes".to_owned());
     let carrier = issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap().0;
-    let by_key = [(parcelo::model::header::API_KEY, key.as_str())];
-    let by_carrier = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
+    let by_key = [(parcelo_types::model::header::API_KEY, key.as_str())];
+    let by_carrier = [(parcelo_types::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let list = || TestRequest::get(Operation::ListParcels.path(), &by_key);
     let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
     assert_eq!(test.send(list()).await.0, 200);
@@ -497,7 +497,7 @@ async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {
         ops: Vec::new(),
     };
     assert_eq!(store.commit(changes).await, parcelo_store::CommitOutcome::Committed);
-    let headers = [(parcelo::model::header::API_KEY, &*key), JSON];
+    let headers = [(parcelo_types::model::header::API_KEY, &*key), JSON];
     let create = |order: &Value| TestRequest::post(Operation::CreateOrder.path(), &headers, order);
     let (status, body) = test.send(create(&order)).await;
     assert_eq!((status, &body["warnings"][0]["code"]), (200, &json!("UNKNOWN_FIELD")), "{body}");

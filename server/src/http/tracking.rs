@@ -47,7 +47,7 @@ pub(super) async fn batch(
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         ErrorCode::{ParcelNotFound, ValidationFailed},
         Operation,
         model::{BatchTracking, BatchTrackingRequest, TrackingRecord},

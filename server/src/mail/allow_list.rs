@@ -1,6 +1,6 @@
 //! The allow list of the sandbox's e-mails: tests must not write to customers, even if their orders have real addresses.
 
-use parcelo::admin::is_email;
+use parcelo_wire::is_email;
 
 /// An entry of the allow list: an address, or all addresses of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 //! the same order.
 
 use askama::Template;
-use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
 use parcelo_domain::{
     Millis, ParcelRow, Shop, Site, State,
     arrival::arrival,
     country_language,
     mail::{MailKind, MailRecipient},
 };
+use parcelo_types::{Environment, Language, OrderRequest, ParcelStatus};
 
 use super::{
     Mail,

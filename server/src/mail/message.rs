@@ -57,7 +57,7 @@ pub(super) fn parse_recipient(address: &str) -> Result<Address, UnusableAddress>
 
 #[cfg(test)]
 pub(super) mod tests {
-    use parcelo::Language;
+    use parcelo_types::Language;
 
     use super::*;
     use parcelo_domain::Millis;

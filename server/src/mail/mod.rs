@@ -13,8 +13,8 @@ mod texts;
 
 use std::fmt;
 
-use parcelo::Language;
 use parcelo_domain::Millis;
+use parcelo_types::Language;
 
 pub(crate) use compose::{MailSource, compose};
 pub(crate) use sender::{MailSender, MailTransport, SandboxRecipients};

@@ -8,11 +8,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use parcelo::Environment;
 use parcelo_domain::{
     Refusal,
     mail::{DropReason, MailOutcome},
 };
+use parcelo_types::Environment;
 use tokio::{sync::Mutex, task::JoinSet};
 
 use super::{Mail, MailSource, allow_list::AllowList, compose};

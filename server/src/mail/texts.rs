@@ -1,11 +1,11 @@
 //! The texts that only e-mails need, in addition to [`crate::wording`]: subjects, greetings, and advice for senders.
 //! They contain nothing that a user wrote; a subject also has the tracking number.
 
-use parcelo::Language;
 use parcelo_domain::{
     State,
     mail::{MailKind, MailRecipient},
 };
+use parcelo_types::Language;
 
 /// The fixed texts of every e-mail.
 pub(super) struct MailTexts {

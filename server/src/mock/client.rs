@@ -4,9 +4,10 @@ use axum::{Router, body::Body};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
 use parcelo::{
-    ApiKey, Client, ClientBuilder,
+    Client, ClientBuilder,
     transport::{BodyStream, Phase, Transport, TransportError},
 };
+use parcelo_types::ApiKey;
 use tower::ServiceExt;
 
 use super::{

@@ -9,9 +9,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use parcelo::{IdempotencyKey, Operation};
 use parcelo_domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency, ids::named};
 use parcelo_store::{CreationRecord, Store, StoreError};
+use parcelo_types::{IdempotencyKey, Operation};
 use serde_json::Value;
 
 use super::{MockServer, expect_stored, sync::block_on};
@@ -168,7 +168,7 @@ fn text_field(parcel: &Value, name: &str) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use parcelo::{OrderRequest, TrackingNumber, model::fingerprint};
+    use parcelo_types::{OrderRequest, TrackingNumber, model::fingerprint};
     use serde_json::json;
 
     use super::*;
@@ -234,7 +234,7 @@ mod tests {
 
     async fn void(server: &MockServer, number: &str) {
         let number = TrackingNumber::parse(number).unwrap();
-        server.put_status(&number, parcelo::ParcelStatus::Voided).await.unwrap();
+        server.put_status(&number, parcelo_types::ParcelStatus::Voided).await.unwrap();
     }
 
     #[tokio::test]

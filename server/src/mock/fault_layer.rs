@@ -22,9 +22,9 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
-use parcelo::{ErrorCode, model::header as names};
 use parcelo_domain::Refusal;
 use parcelo_system::clock::Clock;
+use parcelo_types::{ErrorCode, model::header as names};
 
 use super::{
     corruption::{corrupt_body, fit_content_length},

@@ -6,8 +6,8 @@
 
 use std::{fmt, time::Duration};
 
-use parcelo::{ApiKey, ErrorCode, Operation};
 use parcelo_system::ids::Ids;
+use parcelo_types::{ApiKey, ErrorCode, Operation};
 
 use super::{Reply, Times, order_names::OrderNames};
 
@@ -298,7 +298,7 @@ impl fmt::Display for Replacement {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::Environment;
+    use parcelo_types::Environment;
 
     use super::*;
 

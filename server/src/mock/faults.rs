@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, ErrorCode, Operation};
+use parcelo_types::{ApiKey, ErrorCode, Operation};
 
 use super::{
     MockServer, Reply, Times,

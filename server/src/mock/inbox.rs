@@ -12,11 +12,7 @@ use axum::{
     http::{HeaderValue, Request, Response, StatusCode, header},
 };
 use chrono::{DateTime, Utc};
-use parcelo::{
-    Environment,
-    model::{EventData, StatusChange, WebhookEvent},
-    webhook::{ID, Secret, Webhook, WebhookError},
-};
+use parcelo::webhook::{ID, Secret, Webhook, WebhookError};
 use parcelo_domain::{
     Tenant,
     audit::Actor,
@@ -24,6 +20,10 @@ use parcelo_domain::{
     webhooks::{AllowedHosts, WebhookEventKinds},
 };
 use parcelo_system::clock::Clock as _;
+use parcelo_types::{
+    Environment,
+    model::{EventData, StatusChange, WebhookEvent},
+};
 use tokio::sync::watch;
 
 use super::{

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use parcelo::{Environment, ParcelStatus, TrackingNumber};
 use parcelo_domain::{Millis, ParcelRow, State, scenario::SCENARIOS};
 use parcelo_store::{CreationRecord, StoreError};
+use parcelo_types::{Environment, ParcelStatus, TrackingNumber};
 
 use super::{ClockControl, expect_stored, sync::block_on};
 use crate::service::{Fired, Service};

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, CountryCode, Environment, admin::CarrierKey};
 use parcelo_domain::{
     CarrierKeyRecord, access,
     audit::Actor,
     credentials::{ApiKeyRecord, Countries},
 };
 use parcelo_system::clock::Clock as _;
+use parcelo_types::{ApiKey, CountryCode, Environment};
+use parcelo_wire::CarrierKey;
 
 use super::{MockServer, expect_stored, sync::block_on};
 use crate::service::{CredentialIssuer, NewKeyRequest, RotationOutcome};

@@ -44,8 +44,8 @@ use std::{
 };
 
 use axum::Router;
-use parcelo::Environment;
 use parcelo_system::ids::Ids;
+use parcelo_types::Environment;
 use tokio::net::TcpListener;
 
 pub use builder::Builder;

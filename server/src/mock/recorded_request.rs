@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::body::Bytes;
 use chrono::{DateTime, Utc};
-use parcelo::{ApiKey, Operation};
+use parcelo_types::{ApiKey, Operation};
 use serde_json::Value;
 
 use super::order_names::OrderNames;

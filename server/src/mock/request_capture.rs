@@ -12,8 +12,9 @@ use axum::{
     http::HeaderMap,
 };
 use http_body_util::BodyExt;
-use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
 use parcelo_domain::Millis;
+use parcelo_types::{ApiKey, Operation, model::header as names};
+use parcelo_wire::CarrierKey;
 
 use super::{
     log::RequestLog,

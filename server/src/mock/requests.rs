@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use parcelo::{ApiKey, Operation};
+use parcelo_types::{ApiKey, Operation};
 
 use super::{
     MockServer, Times, log::RequestLog, recorded_request::RecordedRequest, selection::Selection,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use parcelo::{IdempotencyKey, OrderRequest, TrackingNumber};
 use parcelo_domain::sample;
+use parcelo_types::{IdempotencyKey, OrderRequest, TrackingNumber};
 use serde_json::{Value, json};
 
 use super::MockServer;

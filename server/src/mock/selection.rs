@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
-use parcelo::{ApiKey, Operation};
+use parcelo_types::{ApiKey, Operation};
 
 use super::{order_names::OrderNames, recorded_request::RecordedRequest};
 

@@ -1,8 +1,8 @@
 //! Saving, restoring and deleting a server's state.
 
-use parcelo::model::Deleted;
 use parcelo_store::Store;
 use parcelo_system::ids::SeedPosition;
+use parcelo_types::model::Deleted;
 
 use super::{MockServer, expect_stored, movable_clock::SavedClock};
 

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use parcelo::{
-    ErrorCode, Language, ParcelStatus, TrackingNumber,
-    admin::{CarrierOutcome, CarrierResult},
-};
 use parcelo_domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State, ids::named};
+use parcelo_types::{ErrorCode, Language, ParcelStatus, TrackingNumber};
+use parcelo_wire::{CarrierOutcome, CarrierResult};
 use serde_json::{Value, json};
 
 use super::{MockServer, expect_stored};
@@ -68,7 +66,7 @@ impl MockServer {
     ) -> Result<Vec<ParcelStatus>, SetStatusError> {
         let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
-        let found = self.service.store().parcel(parcelo::Environment::Sandbox, number).await;
+        let found = self.service.store().parcel(parcelo_types::Environment::Sandbox, number).await;
         let parcel = expect_stored(found);
         let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;
         let path =
@@ -107,7 +105,7 @@ impl MockServer {
             "eventId": named("put", self.ids.ulid(now)),
             "trackingNumber": parcel.tracking_number,
             "status": ParcelStatus::from(state).code(),
-            "occurredAt": parcelo::model::time::to_text(now.to_utc()),
+            "occurredAt": parcelo_types::model::time::to_text(now.to_utc()),
             "location": parcel.destination,
         }] });
         let result = self.service.push_carrier_events(&carrier, &body).await;

@@ -54,7 +54,7 @@ pub(super) fn fail_with(offences: &[String]) {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use parcelo::Operation;
+    use parcelo_types::Operation;
 
     use crate::mock::MockServer;
 

@@ -1,8 +1,8 @@
 //! `parcelo-server audit`: the log of changes of keys, secrets, passwords and settings.
 
 use clap::Args as ClapArgs;
-use parcelo::{Language, model::time};
 use parcelo_domain::{Millis, audit::AuditEntry};
+use parcelo_types::{Language, model::time};
 use serde_json::json;
 
 use super::{

@@ -2,8 +2,8 @@
 
 use clap::{Args as ClapArgs, Subcommand};
 use ipnet::IpNet;
-use parcelo::CountryCode;
 use parcelo_domain::credentials::MAX_OVERLAP_SECONDS;
+use parcelo_types::CountryCode;
 
 use super::{
     database::DatabaseArg,

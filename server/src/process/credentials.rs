@@ -1,11 +1,6 @@
 //! The admin commands for API keys, carrier keys and admin tokens. They open the database directly, even while a server
 //! uses it.
 
-use parcelo::{
-    Environment,
-    admin::{CarrierKey, MAX_IP_ADDRESSES},
-    model::time,
-};
 use parcelo_domain::{
     Countries, Millis,
     audit::Actor,
@@ -15,6 +10,8 @@ use parcelo_domain::{
 };
 use parcelo_store::StoredScope;
 use parcelo_system::clock::{Clock, SystemClock};
+use parcelo_types::{Environment, model::time};
+use parcelo_wire::{CarrierKey, MAX_IP_ADDRESSES};
 
 use super::{
     Failure,

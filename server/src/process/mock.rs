@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
 
-use parcelo::ApiKey;
+use parcelo_types::ApiKey;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use serde_json::json;
 use tokio::{

@@ -156,7 +156,7 @@ pub enum Failure {
     #[error(transparent)]
     Mail(#[from] MailArgsError),
     /// A shop's name or contact is not accepted.
-    #[error("{}", .0.text(parcelo::Language::En))]
+    #[error("{}", .0.text(parcelo_types::Language::En))]
     Shop(ShopError),
     /// A webhook of the sandbox must not call this machine.
     #[error(

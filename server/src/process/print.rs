@@ -11,13 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use parcelo::{
-    ApiKey,
-    admin::AdminToken,
-    model::{header, time},
-    webhook::Secret,
-};
+use parcelo::webhook::Secret;
 use parcelo_domain::{ApiKeyRecord, Millis, ids::named, sample, to_body, webhooks::LoggedDelivery};
+use parcelo_types::{
+    ApiKey,
+    model::{header, time},
+};
+use parcelo_wire::AdminToken;
 use serde::Serialize;
 
 use super::{Failure, shared_args::CommonArgs};
@@ -111,7 +111,7 @@ pub(super) fn first_key(
         writeln!(out, "  {}\n", key.secret())?;
         if let Some(url) = sandbox {
             writeln!(out, "Create a first order with it:\n")?;
-            let path = parcelo::Operation::CreateOrder.path();
+            let path = parcelo_types::Operation::CreateOrder.path();
             writeln!(out, "  curl -s {url}{path} -H '{}: {}' \\", header::API_KEY, key.secret())?;
             writeln!(out, "    -H 'content-type: application/json' -d '{}'", sample::ORDER)?;
         }

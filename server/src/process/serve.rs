@@ -10,7 +10,6 @@ use std::{
 };
 
 use ipnet::IpNet;
-use parcelo::Environment;
 use parcelo_domain::{
     Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url,
 };
@@ -19,6 +18,7 @@ use parcelo_system::{
     clock::{Clock, GuardedClock},
     ids::Ids,
 };
+use parcelo_types::Environment;
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 use url::Url;

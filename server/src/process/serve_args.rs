@@ -4,8 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, builder::EnumValueParser};
 use ipnet::IpNet;
-use parcelo::{CountryCode, rules::Destinations};
 use parcelo_domain::{Millis, legacy::LegacySchedule, webhooks::WebhookAllowance};
+use parcelo_types::{CountryCode, rules::Destinations};
 use url::Url;
 
 use super::{

@@ -8,8 +8,8 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, model::FaultCode, rules::meant_country};
 use parcelo_domain::{Millis, access, activity::day_start};
+use parcelo_types::{CountryCode, Environment, model::FaultCode, rules::meant_country};
 use url::Url;
 
 use super::database::DatabaseArg;
@@ -96,7 +96,7 @@ pub(super) fn parse_day(text: &str) -> Result<Millis, String> {
 }
 
 pub(super) fn parse_name(text: &str) -> Result<String, String> {
-    parcelo::admin::check_name(text).map_err(|fault| match fault.code {
+    parcelo_wire::check_name(text).map_err(|fault| match fault.code {
         FaultCode::InvalidFormat => fault.message,
         _ => "expected 1-100 characters".to_owned(),
     })

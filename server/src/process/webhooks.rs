@@ -1,7 +1,7 @@
 //! The admin commands for webhooks. They open the database directly, even while a server uses it. The server sends
 //! events that a command has put into the outbox within half a second.
 
-use parcelo::{Environment, webhook::Secret};
+use parcelo::webhook::Secret;
 use parcelo_domain::{
     Millis, Tenant,
     admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
@@ -16,6 +16,7 @@ use parcelo_system::{
     clock::{Clock, SystemClock},
     ids::Ids,
 };
+use parcelo_types::Environment;
 use serde::Serialize;
 
 use super::{

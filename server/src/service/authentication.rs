@@ -7,11 +7,9 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use parcelo::{
-    ApiKey, Environment, ErrorCode,
-    admin::{AdminToken, CarrierKey},
-};
 use parcelo_domain::{AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, access};
+use parcelo_types::{ApiKey, Environment, ErrorCode};
+use parcelo_wire::{AdminToken, CarrierKey};
 
 use super::Service;
 

@@ -1,12 +1,10 @@
 //! POST /carrier/v1/events. Each event is decided and committed separately, so that one that is refused does not
 //! affect the others (docs/api.md, Carrier events).
 
-use parcelo::{
-    Environment, ErrorCode, TrackingNumber,
-    admin::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary},
-};
 use parcelo_domain::{CarrierReport, Millis, Refusal, Scan, State, carrier};
 use parcelo_store::CommitOutcome;
+use parcelo_types::{Environment, ErrorCode, TrackingNumber};
+use parcelo_wire::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary};
 use serde_json::Value;
 
 use super::{
@@ -24,7 +22,7 @@ impl Service {
         body: &Value,
     ) -> Result<CarrierResults, Refusal> {
         let now = self.now();
-        let checked = parcelo::admin::check_carrier_events(body, now.to_utc());
+        let checked = parcelo_wire::check_carrier_events(body, now.to_utc());
         let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
         let environment = carrier.key.scope.environment;
         let mut results = Vec::with_capacity(events.len());

@@ -2,7 +2,6 @@
 //! the mock server.
 
 use ipnet::IpNet;
-use parcelo::{ApiKey, Environment};
 use parcelo_domain::{
     AccountRecord, ApiKeyRecord, Countries, Millis, NewCredential, Refusal, Secrets, Tenant,
     audit::{Actor, Author},
@@ -12,6 +11,7 @@ use parcelo_domain::{
 };
 use parcelo_store::{Store, StoreError, StoredScope};
 use parcelo_system::ids::Ids;
+use parcelo_types::{ApiKey, Environment};
 #[cfg(feature = "server")]
 use ulid::Ulid;
 

@@ -1,7 +1,6 @@
 //! The dashboard's operations: reading one account's parcels, counts and legacy calls, and voiding or reprinting a
 //! parcel. A form has no idempotency key: sent twice, it finds its work done.
 
-use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 use parcelo_domain::{
     AccountRowId, Changes, Millis, ParcelRow, Refusal, StoreOp, StoredOrder, Tenant,
     activity::ParcelCount,
@@ -12,6 +11,7 @@ use parcelo_domain::{
     webhooks::{self, LoggedDelivery},
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 use ulid::Ulid;
 
 use super::{Service, idempotency::MAX_DECISIONS, refusal_for_commit};

@@ -1,17 +1,16 @@
 //! Writes with an idempotency key: replays the first response, and decides again when another write came first
 //! (docs/api.md, Idempotency).
 
-use parcelo::{
-    Operation,
-    model::{Fingerprint, fingerprint, json::Body},
-    rules,
-    rules::KeyReading,
-};
 use parcelo_domain::{
     Changes, Decision, IdempotencyRecord, Millis, RecordKey,
     idempotency::{self, ReplayDecision},
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{
+    Operation,
+    model::{Fingerprint, fingerprint, json::Body},
+    rules::{self, KeyReading},
+};
 use serde_json::Value;
 
 use super::{Caller, Refusal, Service, WriteResponse, refusal_for_commit};

@@ -5,12 +5,12 @@ mod damage;
 
 use std::{path::Path, sync::Arc};
 
-use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
 use parcelo_domain::{
     Cause, Changes, Event, Millis, State, StoreOp, sample, scenario::SCENARIOS, state::TRANSITIONS,
 };
 use parcelo_store::{CommitOutcome, Store, test_util::hold_list};
 use parcelo_system::{clock::ManualClock, ids::Ids};
+use parcelo_types::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
 use serde_json::{Value, json};
 
 use super::{

@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use parcelo_domain::{
     ApiKeyRecord, Millis,
     audit::Actor,
@@ -19,6 +18,8 @@ use parcelo_system::{
     clock::{ManualClock, monotonic_now},
     ids::Ids,
 };
+use parcelo_types::{ApiKey, Environment};
+use parcelo_wire::CarrierKey;
 use tempfile::TempDir;
 
 use super::{

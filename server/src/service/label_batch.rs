@@ -1,15 +1,15 @@
 //! Label batches: many labels as one file (docs/api.md, Download many labels).
 
-use parcelo::{
-    Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
-    model::RejectedParcel,
-    rules::{self, ListQuery},
-};
 use parcelo_domain::{
     Refusal, Tenant,
     limit::{Admission, Quota},
 };
 use parcelo_label::LabelLayout;
+use parcelo_types::{
+    Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
+    model::RejectedParcel,
+    rules::{self, ListQuery},
+};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 

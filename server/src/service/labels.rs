@@ -1,7 +1,7 @@
 //! Labels of existing parcels: their metadata, and reprinting them.
 
-use parcelo::{ErrorCode, Operation, TrackingNumber, model::LabelMetadata, rules};
 use parcelo_domain::{Decision, ParcelRow, StoreOp, labels, to_enveloped_body};
+use parcelo_types::{ErrorCode, Operation, TrackingNumber, model::LabelMetadata, rules};
 
 use super::{
     Caller, KeyedRequest, Refusal, Service, WriteResponse,

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use parcelo::Environment;
 use parcelo_domain::{
     Millis,
     access::client_network,
@@ -16,6 +15,7 @@ use parcelo_domain::{
 };
 use parcelo_store::Store;
 use parcelo_system::clock::monotonic_now;
+use parcelo_types::Environment;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{Caller, Carrier, Refusal, Service};

@@ -1,12 +1,12 @@
 //! Lists of parcels: GET /api/v1/parcels and the dashboard. Due steps are taken before parcels are listed.
 
-use parcelo::{
+use parcelo_domain::{Refusal, Tenant, list, search::Search};
+use parcelo_store::SearchPage;
+use parcelo_types::{
     Language,
     model::{PageMeta, ParcelSummary},
     rules::ListQuery,
 };
-use parcelo_domain::{Refusal, Tenant, list, search::Search};
-use parcelo_store::SearchPage;
 
 use super::{Caller, Service};
 

@@ -3,7 +3,6 @@
 
 use std::sync::atomic::Ordering;
 
-use parcelo::{Environment, OrderRequest};
 use parcelo_domain::{
     Millis, ParcelRow, Shop,
     mail::{
@@ -13,6 +12,7 @@ use parcelo_domain::{
     unsubscribe,
 };
 use parcelo_store::StoreError;
+use parcelo_types::{Environment, OrderRequest};
 
 use super::{Refusal, Service};
 

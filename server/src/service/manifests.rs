@@ -1,16 +1,16 @@
 //! Manifests: submitting one (POST /api/v1/manifests/submit) and reading one.
 
-use parcelo::{
-    ErrorCode, ManifestRequest, Operation,
-    model::{Fingerprint, Manifest},
-    rules,
-};
 use parcelo_domain::{
     Changes, IdempotencyRecord, RecordKey,
     manifest::{self, ManifestSubmission, SubmissionOutcome},
     to_enveloped_body,
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{
+    ErrorCode, ManifestRequest, Operation,
+    model::{Fingerprint, Manifest},
+    rules,
+};
 use ulid::Ulid;
 
 use super::{

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use parcelo::Environment;
 use parcelo_domain::{Millis, Refusal, Tenant, webhooks::DisabledBy};
 use parcelo_store::Backlog;
+use parcelo_types::Environment;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},

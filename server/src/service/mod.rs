@@ -45,13 +45,13 @@ use std::{
     sync::{Arc, Mutex, Once, atomic::AtomicI64},
 };
 
-use parcelo::{Environment, ErrorCode};
 use parcelo_domain::{
     ApiKeyRecord, CarrierKeyRecord, Millis, Refusal, Secrets, Site, TrackingNumberGenerator,
     audit::Actor,
 };
 use parcelo_store::{CommitOutcome, Store};
 use parcelo_system::{clock::Clock, ids::Ids};
+use parcelo_types::{Environment, ErrorCode};
 
 pub(crate) use authentication::{Caller, Carrier};
 pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, RotationOutcome};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use parcelo::Environment;
 use parcelo_domain::{Tenant, webhooks::DisabledBy};
+use parcelo_types::Environment;
 
 use super::{AnsweredRequest, BadHead, LimitSubject};
 

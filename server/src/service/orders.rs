@@ -1,18 +1,20 @@
 //! POST /api/v1/orders/create (replay, country, rules, then one commit: docs/api.md, Order of checks) and POST
 //! /api/v1/orders/void.
 
-use parcelo::{
-    ErrorCode, Operation, OrderRequest,
-    model::{Fingerprint, Warning, WarningCode, json::Body, json::Json},
-    rules,
-    rules::{Accepted, OrderContext},
-};
 use parcelo_domain::{
     Countries, Millis, RecordKey, Refusal,
     create::{self, OrderCreation},
     void,
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{
+    ErrorCode, Operation, OrderRequest,
+    model::{
+        Fingerprint, Warning, WarningCode,
+        json::{Body, Json},
+    },
+    rules::{self, Accepted, OrderContext},
+};
 
 use super::{
     Caller, KeyedRequest, Service, WriteResponse,

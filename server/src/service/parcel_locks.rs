@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use parcelo::TrackingNumber;
+use parcelo_types::TrackingNumber;
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Number of locks. Parcels that share one wait for each other without need, which is rare with this many.

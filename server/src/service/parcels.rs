@@ -1,14 +1,14 @@
 //! Reading parcels: tracking records, label files, and parcels for a decision. Due steps are taken before any read.
 
-use parcelo::{
-    ErrorCode, InvalidValue, LabelFormat, Language, TrackingNumber,
-    model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
-    rules,
-};
 use parcelo_domain::{
     AccountRowId, ParcelRow, Refusal, Secrets, StoredOrder, Tenant, history, labels,
 };
 use parcelo_label::{LabelData, LabelError};
+use parcelo_types::{
+    ErrorCode, InvalidValue, LabelFormat, Language, TrackingNumber,
+    model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
+    rules,
+};
 use serde_json::Value;
 
 use super::{Caller, Service};
@@ -109,7 +109,7 @@ impl Service {
     /// Returns what anyone may see of a parcel of any account (docs/api.md, Track without a key).
     pub async fn track_publicly(
         &self,
-        environment: parcelo::Environment,
+        environment: parcelo_types::Environment,
         number: &str,
         language: Language,
     ) -> Result<PublicParcel, Refusal> {
@@ -178,7 +178,7 @@ impl Service {
     /// Draws the label behind a capability link: a valid signature is the permission to read it.
     pub async fn draw_linked_label(
         &self,
-        environment: parcelo::Environment,
+        environment: parcelo_types::Environment,
         file_name: &str,
         signature: &str,
     ) -> Result<LabelFile, Refusal> {
@@ -210,7 +210,7 @@ impl Service {
     pub(super) async fn load_parcel_with_order(
         &self,
         number: &TrackingNumber,
-        environment: parcelo::Environment,
+        environment: parcelo_types::Environment,
     ) -> Result<(ParcelRow, StoredOrder), Refusal> {
         let found = self.store.parcel_with_order(environment, number).await?;
         found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
@@ -230,9 +230,9 @@ impl Service {
         self.draw_document(parcel, order, (format, draw)).await
     }
 
-    pub(super) fn warn_about_local_link(&self, environment: parcelo::Environment) {
+    pub(super) fn warn_about_local_link(&self, environment: parcelo_types::Environment) {
         let site = self.site(environment);
-        if environment == parcelo::Environment::Production && site.is_local() {
+        if environment == parcelo_types::Environment::Production && site.is_local() {
             self.local_link_warning.call_once(|| {
                 let base_url = site.base_url();
                 tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
@@ -271,7 +271,7 @@ impl Service {
             layout: order.layout,
             tracking_number: &parcel.tracking_number,
             tracking_url: &site.tracking_url(&parcel.tracking_number),
-            sandbox: environment == parcelo::Environment::Sandbox,
+            sandbox: environment == parcelo_types::Environment::Sandbox,
             created_on: parcel.created_at.to_utc().date_naive(),
             version: parcel.label_version,
             awb: awb.as_deref(),

@@ -1,7 +1,7 @@
 //! Passwords of the dashboard, hashed with argon2id in the PHC string format.
 
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
-use parcelo::ErrorCode;
+use parcelo_types::ErrorCode;
 
 use super::Refusal;
 

@@ -1,10 +1,10 @@
 //! Deleting the sandbox's data: POST /api/v1/sandbox/reset, and data that is too old (docs/api.md, Sandbox).
 
-use parcelo::{
+use parcelo_domain::{Millis, Refusal};
+use parcelo_types::{
     Environment, ErrorCode,
     model::{Deleted, SandboxReset},
 };
-use parcelo_domain::{Millis, Refusal};
 
 use super::{Caller, Service};
 

@@ -1,12 +1,12 @@
 //! The settings of the service that an operator can change.
 
 use ipnet::IpNet;
-use parcelo::{Environment, rules::Destinations};
 use parcelo_domain::{
     Secrets, Site,
     legacy::LegacySchedule,
     webhooks::{AllowedHosts, WebhookAllowance},
 };
+use parcelo_types::{Environment, rules::Destinations};
 
 /// The settings that an operator can change.
 #[derive(Debug, Clone)]

@@ -4,13 +4,13 @@
 use std::{collections::HashSet, sync::Arc};
 
 use futures_util::future::join_all;
-use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
 use parcelo_domain::{Millis, Refusal, audit::Actor, sample};
 use parcelo_store::{
     Store,
     test_util::{CutStore, database, run_sql, two_servers},
 };
 use parcelo_system::{clock::ManualClock, ids::Ids};
+use parcelo_types::{Environment, ErrorCode, Language, TrackingNumber};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 

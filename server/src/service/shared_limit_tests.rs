@@ -3,7 +3,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures_util::future::join_all;
-use parcelo::{ApiKey, Environment};
 use parcelo_domain::{
     Millis, Secrets, Tenant,
     audit::Actor,
@@ -22,6 +21,7 @@ use parcelo_system::{
     clock::{Clock, ManualClock},
     ids::Ids,
 };
+use parcelo_types::{ApiKey, Environment};
 
 use super::{
     Caller, CredentialIssuer, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use parcelo::ErrorCode;
 use parcelo_domain::{
     Millis, Secrets,
     audit::Actor,
@@ -11,6 +10,7 @@ use parcelo_domain::{
     session::{PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
 };
 use parcelo_store::StoreError;
+use parcelo_types::ErrorCode;
 use tokio::sync::Semaphore;
 use ulid::Ulid;
 

@@ -3,11 +3,11 @@
 
 use std::{collections::HashSet, sync::PoisonError};
 
-use parcelo::{ParcelStatus, TrackingNumber};
 use parcelo_domain::{
     Changes, Millis, ParcelRow, ParcelRowId, Step, StoreOp, Tenant, Version, scenario,
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{ParcelStatus, TrackingNumber};
 
 use super::{Refusal, Service, refusal_for_commit};
 
@@ -123,7 +123,7 @@ impl Service {
             self.take_step(&parcel, now).await?;
             let reloaded =
                 self.store.parcel(parcel.tenant.environment, &parcel.tracking_number).await?;
-            parcel = reloaded.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
+            parcel = reloaded.ok_or(parcelo_types::ErrorCode::ParcelNotFound)?;
         }
         Ok(parcel)
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use parcelo::{Environment, ErrorCode, ParcelStatus, TrackingNumber, admin::CarrierOutcome};
 use parcelo_domain::{
     CarrierKeyRecord, CarrierRowId, Millis, Refusal, Secrets,
     audit::Actor,
@@ -15,6 +14,8 @@ use parcelo_system::{
     clock::{Clock, ManualClock},
     ids::Ids,
 };
+use parcelo_types::{Environment, ErrorCode, ParcelStatus, TrackingNumber};
+use parcelo_wire::CarrierOutcome;
 use serde_json::json;
 
 use super::{Caller, Carrier, Limits, NewKeyRequest, Service, Settings, WriteResponse};

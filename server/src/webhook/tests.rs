@@ -20,11 +20,7 @@ use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, Response},
 };
-use parcelo::{
-    Environment,
-    model::EventData,
-    webhook::{ID, Webhook},
-};
+use parcelo::webhook::{ID, Webhook};
 use parcelo_domain::{
     Millis, Tenant,
     credentials::CarrierScope,
@@ -39,6 +35,7 @@ use parcelo_system::{
     clock::{Clock, ManualClock},
     ids::Ids,
 };
+use parcelo_types::{Environment, model::EventData};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -152,7 +149,7 @@ impl TestService {
 
     /// Reports a carrier's scans of production parcels, now.
     async fn scan(&self, carrier: &Carrier, numbers: &[String], status: &str) {
-        let at = parcelo::model::time::to_text(self.clock.now().to_utc());
+        let at = parcelo_types::model::time::to_text(self.clock.now().to_utc());
         let event = |number: &String| {
             json!({ "eventId": format!("{number}-{status}"), "trackingNumber": number,
                 "status": status, "location": "Lima, PE", "occurredAt": at })
@@ -374,7 +371,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
     let tenant = caller.tenant();
     test.endpoints().send_test(tenant, START).await.unwrap();
     test.deliver_all().await;
-    let event: parcelo::model::WebhookEvent =
+    let event: parcelo_types::model::WebhookEvent =
         serde_json::from_slice(&receiver.received()[0].2).unwrap();
     assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
     test.endpoints().disable(tenant).await.unwrap();

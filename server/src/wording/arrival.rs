@@ -1,7 +1,7 @@
 //! The text of a parcel's arrival: a caption, the date and a hint.
 
 use chrono::NaiveDate;
-use parcelo::{
+use parcelo_types::{
     Language,
     model::{Arrival, ArrivalKind},
 };

@@ -1,7 +1,7 @@
 //! Formats dates as text in both languages, and offsets from UTC.
 
 use chrono::{Datelike, FixedOffset, NaiveDate};
-use parcelo::Language;
+use parcelo_types::Language;
 
 const MONTHS: [(&str, &str); 12] = [
     ("January", "enero"),

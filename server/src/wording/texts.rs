@@ -1,6 +1,6 @@
 //! The sentences in both languages: the fixed texts of the page, and the meaning of each status.
 
-use parcelo::{Language, ParcelStatus};
+use parcelo_types::{Language, ParcelStatus};
 
 /// The fixed texts of the tracking page, some of which e-mails use too.
 pub(crate) struct TrackingPageTexts {

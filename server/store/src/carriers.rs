@@ -1,10 +1,10 @@
 //! Carrier reports: the events that were accepted, and the events that were refused.
 
-use parcelo::TrackingNumber;
 use parcelo_domain::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan, State, Tenant,
     carrier::LoggedCarrierException,
 };
+use parcelo_types::TrackingNumber;
 
 use super::{
     Store, StoreError,

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use parcelo::{CountryCode, Environment};
 use parcelo_domain::{AccountRowId, Countries, Millis, ParcelRowId};
+use parcelo_types::{CountryCode, Environment};
 
 use super::values::Value;
 

@@ -2,11 +2,11 @@
 //! the commit that changes them, so that a list knows its total without reading the parcels. Here they are read, and
 //! parcels are subtracted when they are erased.
 
-use parcelo::CountryCode;
 use parcelo_domain::{
     Millis, State, Tenant,
     activity::{ParcelCount, epoch_day},
 };
+use parcelo_types::CountryCode;
 
 use super::{
     columns::{is_among, join_with_commas},

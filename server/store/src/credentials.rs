@@ -4,7 +4,6 @@
 use std::{collections::HashMap, sync::atomic::Ordering};
 
 use ipnet::IpNet;
-use parcelo::Environment;
 use parcelo_domain::{
     AccountRowId, ApiKeyRecord, CarrierRowId, Millis, NewCredential, Tenant,
     audit::{AuditAction, AuditedChange, Author},
@@ -13,6 +12,7 @@ use parcelo_domain::{
         Scope,
     },
 };
+use parcelo_types::Environment;
 
 use super::{
     Store, StoreError, audit,

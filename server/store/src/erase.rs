@@ -4,8 +4,8 @@
 
 use std::slice;
 
-use parcelo::{Environment, TrackingNumber, model::Deleted};
 use parcelo_domain::Millis;
+use parcelo_types::{Environment, TrackingNumber, model::Deleted};
 
 use super::{
     Store, StoreError,

@@ -1,7 +1,7 @@
 //! The day on which each key was last used.
 
-use parcelo::Environment;
 use parcelo_domain::{AccountRowId, Tenant, key_uses::LastUseDays};
+use parcelo_types::Environment;
 
 use super::{Store, StoreError, sql::given};
 

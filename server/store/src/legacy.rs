@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use parcelo::Environment;
 use parcelo_domain::{AccountRowId, Tenant, legacy::DailyUsage};
+use parcelo_types::Environment;
 
 use super::{
     Store, StoreError,

@@ -4,11 +4,11 @@
 //! only on the at most two days that the filter includes in part. A page reads only the days that it shows, however far
 //! back they are and however few days have parcels.
 
-use parcelo::{Awb, rules::ListQuery};
 use parcelo_domain::{
     Millis, ParcelListRow, State, Tenant,
     activity::{ParcelCount, day_start, epoch_day},
 };
+use parcelo_types::{Awb, rules::ListQuery};
 use serde::Deserialize;
 use ulid::Ulid;
 
@@ -236,7 +236,7 @@ fn read_list_row(row: &Row<'_>) -> SqlResult<ParcelListRow> {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::CountryCode;
+    use parcelo_types::CountryCode;
     use rusqlite::StatementStatus::VmStep;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! Manifests, and reads of the parcels that may go into one.
 
-use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
 use parcelo_domain::{
     NewManifest, ParcelRowId, Tenant, manifest::ManifestCandidate, webhooks::is_manifest_event,
 };
+use parcelo_types::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
 use serde::Deserialize;
 use ulid::Ulid;
 

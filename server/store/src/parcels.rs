@@ -1,9 +1,9 @@
 //! Reads of parcels, their orders and their histories.
 
-use parcelo::{CountryCode, Environment, TrackingNumber};
 use parcelo_domain::{
     Event, Millis, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history,
 };
+use parcelo_types::{CountryCode, Environment, TrackingNumber};
 use serde::de::DeserializeOwned;
 use ulid::Ulid;
 

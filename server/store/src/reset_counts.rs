@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use parcelo::model::Deleted;
 use parcelo_domain::{Millis, Tenant};
+use parcelo_types::model::Deleted;
 
 use super::{
     Engine, Store, StoreError,

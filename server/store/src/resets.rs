@@ -8,8 +8,8 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use parcelo::{Environment, model::Deleted};
 use parcelo_domain::{AccountRecord, Tenant};
+use parcelo_types::{Environment, model::Deleted};
 
 use super::{
     Engine, Store, StoreError,

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use parcelo::rules::ListQuery;
 use parcelo_domain::{
     ParcelListRow, State, Tenant,
     search::{Search, SearchWord},
 };
+use parcelo_types::rules::ListQuery;
 
 use super::{
     Store, StoreError,

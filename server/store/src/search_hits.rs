@@ -2,11 +2,11 @@
 //! the parcels of the next, and loads parcels only if that is not enough. Its reads are bounded. If it reaches a bound,
 //! the answer says that it may be incomplete.
 
-use parcelo::rules::ListQuery;
 use parcelo_domain::{
     Millis, ParcelListRow, State,
     search::{SearchWord, SearchableOrder},
 };
+use parcelo_types::rules::ListQuery;
 
 /// Maximum number of terms that are read for a word. A word with more parcels would not narrow the search down; 50,000
 /// terms are read in some 4 ms (`benches/search.rs`).

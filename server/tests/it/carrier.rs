@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use parcelo::{Environment, Operation, admin::CarrierKey};
+use parcelo::{Environment, Operation};
 use parcelo_server::mock::MockServer;
+use parcelo_wire::CarrierKey;
 use serde_json::{Value, json};
 
 use crate::{

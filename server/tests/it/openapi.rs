@@ -138,7 +138,7 @@ fn check_order(body: &Value) -> Vec<FieldFault> {
 
 fn check_carrier_events(body: &Value) -> Vec<FieldFault> {
     let now: DateTime<Utc> = "2026-02-01T00:00:00Z".parse().unwrap();
-    faults(parcelo::admin::check_carrier_events(body, now))
+    faults(parcelo_wire::check_carrier_events(body, now))
 }
 
 /// Returns every type of request with rules, a valid request, and the function that validates it.
@@ -154,12 +154,10 @@ fn requests() -> Vec<(&'static str, Value, Check)> {
         ("ReprintRequest", reprint, |body| faults(rules::check_reprint(body, None))),
         ("BatchTrackingRequest", numbers, |body| faults(rules::check_batch(body))),
         ("CarrierEvents", sample::carrier_events(), check_carrier_events),
-        ("KeyRequest", key, |body| faults(parcelo::admin::check_key(body, &Destinations::All))),
-        ("CarrierKeyRequest", named.clone(), |body| {
-            faults(parcelo::admin::check_carrier_key(body))
-        }),
-        ("AccountRequest", named, |body| faults(parcelo::admin::check_account(body))),
-        ("ReplayRequest", json!({}), |body| faults(parcelo::admin::check_replay(body))),
+        ("KeyRequest", key, |body| faults(parcelo_wire::check_key(body, &Destinations::All))),
+        ("CarrierKeyRequest", named.clone(), |body| faults(parcelo_wire::check_carrier_key(body))),
+        ("AccountRequest", named, |body| faults(parcelo_wire::check_account(body))),
+        ("ReplayRequest", json!({}), |body| faults(parcelo_wire::check_replay(body))),
     ]
 }
 

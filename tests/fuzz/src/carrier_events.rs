@@ -3,11 +3,9 @@
 
 use axum::body::Body;
 use http::Request;
-use parcelo::{
-    admin::{CarrierKey, check_carrier_events},
-    rules::parse_body,
-};
+use parcelo::rules::parse_body;
 use parcelo_server::mock::sample;
+use parcelo_wire::{CarrierKey, check_carrier_events};
 use serde_json::{Value, json};
 
 use crate::{

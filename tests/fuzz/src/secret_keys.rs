@@ -6,11 +6,8 @@ use std::fmt::{Debug, Display};
 use axum::body::Body;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, Request};
-use parcelo::{
-    ApiKey, Environment, IdempotencyKey,
-    admin::{AdminToken, CarrierKey},
-    webhook::Secret,
-};
+use parcelo::{ApiKey, Environment, IdempotencyKey, webhook::Secret};
+use parcelo_wire::{AdminToken, CarrierKey};
 
 use crate::{Target, corpus::hash, service::with_service};
 

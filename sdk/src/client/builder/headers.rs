@@ -7,9 +7,9 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
+use parcelo_types::{ApiKey, Language, model::header};
 
 use super::{ClientBuilder, Error, Texts};
-use crate::model::{ApiKey, Language, header};
 
 const USER_AGENT_PREFIX: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
@@ -230,8 +230,10 @@ const INVALID_USER_AGENT: Texts = (
 
 #[cfg(test)]
 mod tests {
+    use parcelo_types::Environment;
+
     use super::*;
-    use crate::{client::ErrorKind, model::Environment};
+    use crate::client::ErrorKind;
 
     fn builder() -> ClientBuilder {
         ClientBuilder::new(ApiKey::from_random(Environment::Sandbox, &[7; 32]))

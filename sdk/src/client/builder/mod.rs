@@ -8,6 +8,7 @@ mod proxy;
 use std::{env, sync::Arc};
 
 use chrono::{DateTime, Utc};
+use parcelo_types::{ApiKey, Environment, Language};
 use url::{Host, Url};
 
 pub(super) use headers::Headers;
@@ -21,10 +22,7 @@ use super::{
     pacer::Pacer,
     reqwest_transport::ReqwestTransport,
 };
-use crate::{
-    model::{ApiKey, Environment, Language},
-    wall_clock::WallClock,
-};
+use crate::wall_clock::WallClock;
 use headers::{HeaderSettings, INVALID_KEY};
 use http_settings::HttpSettings;
 use layers::{Layer, wrap_in_layers};

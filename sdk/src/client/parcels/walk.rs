@@ -5,12 +5,10 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parcelo_types::model::{ParcelSummary, Row};
 
 use super::{ListParcels, Page};
-use crate::{
-    client::{Error, ErrorKind, error::Texts},
-    model::{ParcelSummary, Row},
-};
+use crate::client::{Error, ErrorKind, error::Texts};
 
 /// Maximum number of times that a walk begins again with the same millisecond and finds nothing new. It takes a change
 /// between every two requests to need more.

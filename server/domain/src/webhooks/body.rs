@@ -1,6 +1,6 @@
 //! The body of an event. It has the same bytes at every attempt, because its content never changes.
 
-use parcelo::{
+use parcelo_types::{
     Environment,
     model::{
         EventData, EventId, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,

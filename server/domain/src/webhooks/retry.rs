@@ -2,7 +2,7 @@
 
 use std::num::IntErrorKind;
 
-use parcelo::Environment;
+use parcelo_types::Environment;
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
 

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::{
+use parcelo_types::{
     Environment, Language,
     model::{FaultCode, FieldFault},
     rules::is_invisible,

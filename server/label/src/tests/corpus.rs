@@ -2,8 +2,10 @@
 //! a label, or that could break one.
 
 use chrono::NaiveDate;
-use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, Receiver, Sender, TrackingNumber};
 use parcelo_domain::Layout;
+use parcelo_types::{
+    CountryCode, CustomsInfo, IdType, OrderRequest, Receiver, Sender, TrackingNumber,
+};
 
 use super::super::{LabelData, sample};
 

@@ -4,7 +4,7 @@
 
 use std::{fs, path::PathBuf};
 
-use parcelo::LabelFormat;
+use parcelo_types::LabelFormat;
 
 use super::{super::draw, corpus};
 

@@ -1,7 +1,7 @@
 //! Tests of invoices. Three are compared byte for byte with the golden files in `docs/invoices`:
 //! `PARCELO_BLESS=1 cargo test -p parcelo-label golden_invoices` writes them.
 
-use parcelo::{ContentsCategory, CountryCode, CustomsInfo, Incoterm, OrderRequest};
+use parcelo_types::{ContentsCategory, CountryCode, CustomsInfo, Incoterm, OrderRequest};
 use proptest::prelude::*;
 use rust_decimal::Decimal;
 

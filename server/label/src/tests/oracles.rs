@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use parcelo::LabelFormat;
+use parcelo_types::LabelFormat;
 use serde_json::{Value, json};
 
 use super::{

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use parcelo::{
+use parcelo_domain::Layout;
+use parcelo_types::{
     LabelFormat, OrderRequest,
     rules::{is_invisible, is_printable},
 };
-use parcelo_domain::Layout;
 use proptest::prelude::*;
 use serde_json::Value;
 

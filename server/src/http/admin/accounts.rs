@@ -9,7 +9,7 @@ use crate::http::{HttpRefusal, body};
 /// Creates an account. If it exists already, it is returned unchanged.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let new = parcelo::admin::check_account(&body).map_err(to_refusal)?;
+    let new = parcelo_wire::check_account(&body).map_err(to_refusal)?;
     let (account, is_new) = call.issuer().find_or_create_account(new.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(call.response_with_status(status, AccountView::from(&account)))
@@ -24,7 +24,7 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::admin::AccountRequest;
+    use parcelo_wire::AccountRequest;
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 

@@ -1,10 +1,10 @@
 //! Carrier keys, and carrier events that were refused because the parcel's state did not allow them.
 
 use axum::{extract::Request, response::Response};
-use parcelo::{Environment, ErrorCode};
 use parcelo_domain::{
     Tenant, admin::ExceptionView, credential_views::ViewableScope, credentials::CarrierScope,
 };
+use parcelo_types::{Environment, ErrorCode};
 
 use super::{AdminRequest, parse_environment, to_refusal};
 use crate::http::{HttpRefusal, body};
@@ -15,7 +15,7 @@ const MAX_EXCEPTIONS: u32 = 1_000;
 /// Creates a carrier key.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let new = parcelo::admin::check_carrier_key(&body).map_err(to_refusal)?;
+    let new = parcelo_wire::check_carrier_key(&body).map_err(to_refusal)?;
     let issuer = call.issuer();
     let (key, record) = issuer.issue(new.name, new.environment, call.now()).await?;
     Ok(call.created_response(CarrierScope::created(&key, &record)))
@@ -48,11 +48,11 @@ pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, HttpRefus
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
+    use parcelo_types::{
         Environment,
         ErrorCode::{AccountNotFound, KeyNotFound},
-        admin::CarrierKeyRequest,
     };
+    use parcelo_wire::CarrierKeyRequest;
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 

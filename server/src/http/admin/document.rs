@@ -1,15 +1,15 @@
 //! The OpenAPI document of the admin API, assembled from the `description` module of each group of handlers.
 
-use parcelo::{
+use parcelo_domain::webhooks::target::MAX_URL_CHARS;
+use parcelo_types::{
     ErrorCode::{
         AdminAuthFailed, InternalError, MethodNotAllowed, NotFound, PayloadTooLarge,
         RateLimitExceeded, RequestTimeout, ServiceUnavailable, UnsupportedMediaType,
         ValidationFailed,
     },
-    admin::WebhookRequest,
     model::{ErrorEnvelope, Meta},
 };
-use parcelo_domain::webhooks::target::MAX_URL_CHARS;
+use parcelo_wire::WebhookRequest;
 use utoipa::openapi::{
     ComponentsBuilder, OpenApi, OpenApiBuilder,
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -55,7 +55,7 @@ pub(in crate::http) fn document() -> OpenApi {
     for (_, schema) in
         schemas.iter_mut().filter(|(named, _)| *named == schema_name::<WebhookRequest>())
     {
-        parcelo::admin::limit_length(schema, "url", MAX_URL_CHARS);
+        parcelo_wire::limit_length(schema, "url", MAX_URL_CHARS);
     }
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let components = ComponentsBuilder::new().schemas_from_iter(schemas);

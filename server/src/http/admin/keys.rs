@@ -1,12 +1,13 @@
 //! API keys: creating, listing, rotating and revoking them.
 
 use axum::{extract::Request, response::Response};
-use parcelo::{ErrorCode, admin::KeyRequest};
 use parcelo_domain::{
     AccountRowId, ApiKeyRecord, Refusal, access,
     credential_views::{RotatedApiKey, ViewableScope},
     credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
 };
+use parcelo_types::ErrorCode;
+use parcelo_wire::KeyRequest;
 
 use super::{AdminRequest, to_refusal};
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let destinations = &call.service().settings().destinations;
-    let new = parcelo::admin::check_key(&body, destinations).map_err(to_refusal)?;
+    let new = parcelo_wire::check_key(&body, destinations).map_err(to_refusal)?;
     let (key, record) = call.issuer().issue_api_key(new_key_request(new)?, call.now()).await?;
     Ok(call.created_response(ApiKeyScope::created(&key, &record)))
 }
@@ -94,10 +95,8 @@ fn new_key_request(new: KeyRequest) -> Result<NewKeyRequest, Refusal> {
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
-        ErrorCode::{AccountNotFound, KeyNotFound, KeyRevoked},
-        admin::KeyRequest,
-    };
+    use parcelo_types::ErrorCode::{AccountNotFound, KeyNotFound, KeyRevoked};
+    use parcelo_wire::KeyRequest;
     use serde_json::json;
     use utoipa::openapi::{
         HttpMethod, RefOr,

@@ -18,13 +18,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use parcelo::{
+use parcelo_domain::{AccountRowId, Millis, Refusal, audit::Actor};
+use parcelo_types::{
     Environment, ErrorCode,
-    admin::DEFAULT_ACCOUNT,
     model::{FaultCode, FieldFault},
     rules::Rejected,
 };
-use parcelo_domain::{AccountRowId, Millis, Refusal, audit::Actor};
+use parcelo_wire::DEFAULT_ACCOUNT;
 use serde::Serialize;
 
 use super::{
@@ -137,7 +137,7 @@ impl AdminRequest {
     /// Returns the account name in `?account=`, else the default one.
     fn account_name(&self) -> Result<String, Refusal> {
         let Some(name) = self.query("account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
-        parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
+        parcelo_wire::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
     }
 
     /// Returns the account with this name, which must exist.

@@ -5,13 +5,14 @@ use axum::{
     http::request::Parts,
     response::Response,
 };
-use parcelo::{Environment, admin::ReplayRequest, model::EventKind};
 use parcelo_domain::{
     Millis, Refusal, Tenant,
     admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
     webhooks::{Endpoint, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds, check_url},
 };
 use parcelo_store::EventsToReplay;
+use parcelo_types::{Environment, model::EventKind};
+use parcelo_wire::ReplayRequest;
 use ulid::Ulid;
 
 use super::{AdminRequest, parse_environment, to_refusal};
@@ -66,7 +67,7 @@ pub(super) async fn show(webhook: WebhookCall) -> Result<Response, HttpRefusal> 
 /// Sets the webhook up or changes it. The account is created if it does not exist, as it is for a key.
 pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Response, HttpRefusal> {
     let settings =
-        parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(to_refusal)?;
+        parcelo_wire::check_webhook(&body::json_object(request).await?).map_err(to_refusal)?;
     let (service, now) = (webhook.call.service(), webhook.call.now());
     let allowed_hosts = service.settings().allowed_hosts(webhook.environment);
     // The address is checked first, so that a refused request creates no account.
@@ -137,7 +138,7 @@ pub(super) async fn replay(
 ) -> Result<Response, HttpRefusal> {
     let tenant = webhook.tenant().await?;
     let replay =
-        parcelo::admin::check_replay(&body::json_object(request).await?).map_err(to_refusal)?;
+        parcelo_wire::check_replay(&body::json_object(request).await?).map_err(to_refusal)?;
     let events = events_to_replay(&replay);
     let replayed = webhook.endpoints().replay(tenant, events, webhook.call.now()).await?;
     Ok(webhook.call.ok_response(ReplayedView { replayed }))
@@ -155,13 +156,10 @@ fn events_to_replay(request: &ReplayRequest) -> EventsToReplay {
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{
-        ErrorCode::{
-            self, AccountNotFound, EventNotFound, WebhookDisabled, WebhookNotFound,
-            WebhookUnreadable,
-        },
-        admin::{ReplayRequest, WebhookRequest},
+    use parcelo_types::ErrorCode::{
+        self, AccountNotFound, EventNotFound, WebhookDisabled, WebhookNotFound, WebhookUnreadable,
     };
+    use parcelo_wire::{ReplayRequest, WebhookRequest};
     use serde_json::json;
     use utoipa::{PartialSchema, openapi::HttpMethod};
 

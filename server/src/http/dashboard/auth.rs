@@ -5,8 +5,8 @@ use axum::{
     http::request::Parts,
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, Language};
 use parcelo_domain::{Tenant, session::Session};
+use parcelo_types::{Environment, ErrorCode, Language};
 
 use super::{
     context::PageContext,

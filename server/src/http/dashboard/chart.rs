@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use parcelo::{Language, ParcelStatus};
 use parcelo_domain::activity::{ParcelCount, day_start};
+use parcelo_types::{Language, ParcelStatus};
 
 use super::frame::status_tone;
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn column_heights_are_relative_to_the_busiest_day() {
-        let country = parcelo::CountryCode::EC;
+        let country = parcelo_types::CountryCode::EC;
         let counted =
             |created_day, state, parcels| ParcelCount { created_day, state, country, parcels };
         let counts = [

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, Language};
+use parcelo_types::{Environment, ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{

@@ -6,8 +6,9 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use parcelo::{ErrorCode, webhook};
+use parcelo::webhook;
 use parcelo_domain::{ids::named, webhooks::USER_AGENT};
+use parcelo_types::ErrorCode;
 use ulid::Ulid;
 
 use super::{

@@ -2,8 +2,8 @@
 
 use askama::Template;
 use axum::{extract::State, response::Response};
-use parcelo::{Environment, Language, ParcelStatus};
 use parcelo_domain::carrier::LoggedCarrierException;
+use parcelo_types::{Environment, Language, ParcelStatus};
 
 use super::{
     auth::SignedInUser,

@@ -1,8 +1,8 @@
 //! The fields of submitted forms, and the checks that a form comes from the dashboard.
 
 use axum::{body::Body, http::HeaderMap};
-use parcelo::ErrorCode;
 use parcelo_domain::Refusal;
+use parcelo_types::ErrorCode;
 use url::{Url, form_urlencoded};
 
 use crate::http::{Api, HttpRefusal, MAX_BODY_BYTES, body::has_content_type, read_body};

@@ -2,8 +2,8 @@
 //! the message in a cookie, so that any server can show the page. Messages hold no secrets.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use parcelo::Language;
 use parcelo_domain::to_body;
+use parcelo_types::Language;
 use serde::{Deserialize, Serialize};
 
 /// A flash message: the result of a form, or the reason why it changed nothing.

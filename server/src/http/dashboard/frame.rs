@@ -6,11 +6,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, Utc};
-use parcelo::{
+use parcelo_domain::{Millis, Refusal};
+use parcelo_types::{
     Environment, ErrorCode, Language, ParcelStatus,
     model::{Arrival, ArrivalKind},
 };
-use parcelo_domain::{Millis, Refusal};
 
 use super::flash::FlashMessage;
 use crate::http::{HttpRefusal, answer};
@@ -143,7 +143,7 @@ impl DisplayTime {
 
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         let text = at.format("%Y-%m-%d %H:%M").to_string();
-        Self { iso: parcelo::model::time::to_text(at), text }
+        Self { iso: parcelo_types::model::time::to_text(at), text }
     }
 }
 

@@ -2,7 +2,7 @@
 //! fields that were filled in. The form is never sent automatically, because the user may have changed their mind, or
 //! may be someone else.
 
-use parcelo::Environment;
+use parcelo_types::Environment;
 use url::form_urlencoded;
 
 use super::{

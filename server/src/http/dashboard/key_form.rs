@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use ipnet::IpNet;
-use parcelo::{
-    CountryCode, Environment, Language, admin::MAX_IP_ADDRESSES, model::FaultCode,
-    rules::Destinations,
-};
+use parcelo_types::{CountryCode, Environment, Language, model::FaultCode, rules::Destinations};
+use parcelo_wire::MAX_IP_ADDRESSES;
 
 use parcelo_domain::{Countries, access};
 use ulid::Ulid;
@@ -63,7 +61,7 @@ impl RawKeyForm {
         language: Language,
     ) -> Result<NewKey, Vec<Cow<'static, str>>> {
         let mut faults = Vec::new();
-        if let Err(fault) = parcelo::admin::check_name(&self.name) {
+        if let Err(fault) = parcelo_wire::check_name(&self.name) {
             faults.push(name_fault(&fault.code, language).into());
         }
         let environment = parse_environment(&self.environment);

@@ -7,7 +7,6 @@ use axum::{
     extract::{Path, RawQuery, State},
     response::Response,
 };
-use parcelo::{Environment, ErrorCode};
 use parcelo_domain::{
     ApiKeyRecord, Millis,
     activity::day_start,
@@ -15,6 +14,7 @@ use parcelo_domain::{
     credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     key_uses::LastUseDays,
 };
+use parcelo_types::{Environment, ErrorCode};
 use ulid::Ulid;
 
 use super::{

@@ -4,7 +4,7 @@ use axum::{
     extract::{Path, RawQuery, State},
     response::Response,
 };
-use parcelo::{ErrorCode, LabelFormat};
+use parcelo_types::{ErrorCode, LabelFormat};
 
 use super::{
     auth::SignedInUser, fields::FormFields, search::ParcelListFilter, webhooks::parse_environment,

@@ -1,11 +1,11 @@
 //! E-mails on the dashboard: the kinds that an account sends, and the e-mails of a parcel.
 
 use axum::{extract::State, response::Response};
-use parcelo::Language;
 use parcelo_domain::{
     audit::Actor,
     mail::{DisabledMailKinds, DropReason, LoggedMail, MailKind, MailRecipient, MailStatus},
 };
+use parcelo_types::Language;
 
 use super::{
     auth::{SignedInUser, SubmittedForm},

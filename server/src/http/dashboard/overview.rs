@@ -2,12 +2,12 @@
 
 use askama::Template;
 use axum::{extract::State, response::Response};
-use parcelo::{Environment, Language, ParcelStatus};
 use parcelo_domain::{
     Millis,
     activity::{self, ParcelCount, day_start, epoch_day},
     webhooks::DisabledBy,
 };
+use parcelo_types::{Environment, Language, ParcelStatus};
 
 use super::{
     auth::SignedInUser,

@@ -5,10 +5,10 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use parcelo::{
+use parcelo_domain::{labels, void};
+use parcelo_types::{
     Environment, ErrorCode, LabelFormat, OrderRequest, ParcelStatus, Product, Receiver, Sender,
 };
-use parcelo_domain::{labels, void};
 
 use super::{
     auth::{SignedInUser, SubmittedForm},

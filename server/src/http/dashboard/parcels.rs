@@ -5,7 +5,7 @@ use axum::{
     extract::{RawQuery, State},
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{
+use parcelo_types::{
     Environment, ErrorCode, Language, ParcelStatus, TrackingNumber,
     model::{PageMeta, ParcelSummary},
 };

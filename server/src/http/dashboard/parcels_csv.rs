@@ -4,7 +4,7 @@ use axum::{
     extract::{RawQuery, State},
     response::Response,
 };
-use parcelo::{
+use parcelo_types::{
     ErrorCode,
     model::{ParcelSummary, time},
     rules::spreadsheet::to_cell,

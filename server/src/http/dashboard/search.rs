@@ -2,7 +2,7 @@
 //! dates and tracking numbers, and never what the user typed.
 
 use chrono::{NaiveDate, TimeDelta};
-use parcelo::{
+use parcelo_types::{
     Environment, ParcelStatus,
     rules::{ListQuery, check_list},
 };

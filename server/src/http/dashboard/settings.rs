@@ -4,13 +4,13 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 
-use parcelo::Language;
 use parcelo_domain::{
     Millis, Refusal,
     audit::{Actor, AuditEntry},
     session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
     shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopError},
 };
+use parcelo_types::Language;
 
 use super::{
     auth::{SignedInUser, SubmittedForm},

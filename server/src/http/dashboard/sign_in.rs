@@ -4,8 +4,8 @@ use axum::{
     extract::{Path, RawQuery, Request, State},
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::ErrorCode;
 use parcelo_domain::Refusal;
+use parcelo_types::ErrorCode;
 
 use super::{
     auth::{SIGN_IN, SignedInUser, SubmittedForm},

@@ -9,10 +9,10 @@ use axum::{
     http::{Request, StatusCode},
 };
 use http_body_util::BodyExt;
-use parcelo::Environment;
 use parcelo_domain::{Millis, Secrets, sample::BY, session::PasswordLogin};
 use parcelo_store::Store;
 use parcelo_system::{clock::ManualClock, ids::Ids};
+use parcelo_types::Environment;
 use tower::ServiceExt;
 
 use crate::{

@@ -5,7 +5,6 @@ use axum::{
     extract::{Path, RawQuery, State},
     response::{Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, Language};
 use parcelo_domain::{
     Millis, Tenant,
     audit::Actor,
@@ -16,6 +15,7 @@ use parcelo_domain::{
     },
 };
 use parcelo_store::{EventsToReplay, StoreError};
+use parcelo_types::{Environment, ErrorCode, Language};
 use ulid::Ulid;
 
 use super::{

@@ -1,14 +1,13 @@
 //! The legacy operations' requests and responses, for the OpenAPI document.
 
-use parcelo::{
-    ErrorCode,
+use parcelo_domain::legacy;
+use parcelo_types::{
     ErrorCode::{
-        AuthCountryNotAllowed, LabelNotFound, LabelVoided, NotFound, ParcelDuplicateTracking,
+        self, AuthCountryNotAllowed, LabelNotFound, LabelVoided, NotFound, ParcelDuplicateTracking,
         ParcelNotFound, ParcelNotVoidable, PreconditionFailed, ValidationFailed,
     },
     IdType, LabelFormat, Operation, OrderRequest,
 };
-use parcelo_domain::legacy;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, schema::Schema};
 

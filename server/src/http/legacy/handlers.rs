@@ -8,14 +8,14 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use parcelo::{
-    ErrorCode, LabelFormat,
-    model::{FaultCode, FieldFault},
-};
 use parcelo_domain::{
     Refusal,
     legacy::{self, MAX_NUMBERS},
     to_body,
+};
+use parcelo_types::{
+    ErrorCode, LabelFormat,
+    model::{FaultCode, FieldFault},
 };
 use serde_json::json;
 
@@ -64,7 +64,7 @@ pub(super) async fn cancel(
     let number = body::path_parameter(path);
     let caller_key = body::idempotency_key(&headers);
     let key = caller_key.clone().unwrap_or_else(|| api.service.new_idempotency_key());
-    parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
+    parcelo_types::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
     let body = json!({ "trackingNumbers": [number] });
     let request = KeyedRequest { body: &body, header_key: Some(&key), request_id: &id.0 };
     let voided = api.service.void_orders(&caller, request).await;

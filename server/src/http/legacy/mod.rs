@@ -16,8 +16,8 @@ use axum::{
     http::{HeaderName, HeaderValue},
     response::Response,
 };
-use parcelo::{ErrorCode, Operation};
 use parcelo_domain::{Millis, Refusal, legacy, to_body};
+use parcelo_types::{ErrorCode, Operation};
 
 use super::{
     Api, HttpRefusal, answer,

@@ -1,7 +1,7 @@
 //! The description of a call, which is written in the file of its handler: request, responses and refusals. The document
 //! adds everything that follows from method, path and authentication.
 
-use parcelo::{
+use parcelo_types::{
     ErrorCode, LabelFormat, Language, Operation,
     model::{ErrorEnvelope, Meta, Method, PageMeta},
 };

@@ -21,10 +21,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodRouter, get},
 };
-use parcelo::ErrorCode;
-#[cfg(feature = "server")]
-use parcelo::Operation;
 use parcelo_domain::to_body;
+use parcelo_types::ErrorCode;
+#[cfg(feature = "server")]
+use parcelo_types::Operation;
 use serde_json::Value;
 use url::Url;
 

@@ -1,6 +1,6 @@
 //! The parts of calls in an OpenAPI document: parameters, headers, responses and schemas.
 
-use parcelo::{Environment, model::header};
+use parcelo_types::{Environment, model::header};
 use utoipa::{
     ToSchema,
     openapi::{
@@ -148,7 +148,7 @@ pub(crate) fn add_schema<T: ToSchema>(schemas: &mut Schemas) {
     T::schemas(&mut further);
     further.push((schema_name::<T>(), T::schema()));
     for (name, schema) in &mut further {
-        parcelo::admin::write_limits(name, schema);
+        parcelo_wire::write_limits(name, schema);
     }
     schemas.append(&mut further);
 }

@@ -1,11 +1,11 @@
 //! The requests to an account's webhook, for the OpenAPI document: each kind of event with its body.
 
-use parcelo::{
+use parcelo::webhook;
+use parcelo_domain::webhooks::WebhookEventKind;
+use parcelo_types::{
     Environment,
     model::{EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange},
-    webhook,
 };
-use parcelo_domain::webhooks::WebhookEventKind;
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
     ResponseBuilder, ResponsesBuilder,

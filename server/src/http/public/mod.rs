@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
+use parcelo_types::{Environment, ErrorCode, Language, Operation, TrackingNumber};
 use url::{Url, form_urlencoded};
 
 use super::{
@@ -268,7 +268,7 @@ fn accepts_html(headers: &HeaderMap) -> bool {
 /// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
-    use parcelo::{ErrorCode, Operation, model::TrackingRecord};
+    use parcelo_types::{ErrorCode, Operation, model::TrackingRecord};
 
     use crate::http::openapi::{
         call::Call,

@@ -8,8 +8,8 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     response::Response,
 };
-use parcelo::{ErrorCode, Language};
 use parcelo_domain::unsubscribe::read_token;
+use parcelo_types::{ErrorCode, Language};
 
 use super::{PageContext, ResponseFormat, view::Frame};
 use crate::http::{Api, HttpRefusal, answer, body};

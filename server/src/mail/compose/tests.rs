@@ -2,8 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
-use parcelo::{CountryCode, TrackingNumber};
 use parcelo_domain::{AccountRowId, ParcelRowId, Tenant, Version, sample};
+use parcelo_types::{CountryCode, TrackingNumber};
 use ulid::Ulid;
 
 use super::*;

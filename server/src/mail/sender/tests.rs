@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 
 use futures_util::FutureExt;
-use parcelo::admin::CarrierOutcome;
 use parcelo_domain::{
     Millis,
     mail::{BURST_DELAY_MILLIS, MAX_DAILY_PER_ADDRESS},
     sample,
 };
 use parcelo_system::clock::{Clock, ManualClock};
+use parcelo_wire::CarrierOutcome;
 use serde_json::json;
 
 use super::*;

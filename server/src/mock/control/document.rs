@@ -1,6 +1,6 @@
 //! The controls in the OpenAPI document of the mock server, in addition to the service's operations.
 
-use parcelo::ErrorCode;
+use parcelo_types::ErrorCode;
 use serde_json::json;
 use utoipa::{
     ToSchema,

@@ -19,8 +19,8 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use parcelo::{ErrorCode, Language, TrackingNumber};
 use parcelo_system::{clock::Clock, ids::Ids};
+use parcelo_types::{ErrorCode, Language, TrackingNumber};
 
 use self::{
     refusals::invalid_body,

@@ -1,7 +1,7 @@
 //! Refusals of controls: the field, and its fault in English and Spanish.
 
-use parcelo::model::{FaultCode, FieldFault};
 use parcelo_domain::Refusal;
+use parcelo_types::model::{FaultCode, FieldFault};
 
 /// Refuses the body as a whole.
 pub(super) fn invalid_body(message: &str, message_es: &str) -> Refusal {

@@ -4,15 +4,16 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
-use parcelo::{
-    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, admin::KeyRequest,
-    model::EventKind, rules::Destinations,
-};
 use parcelo_domain::{
     Refusal,
     credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     webhooks::WebhookEventKinds,
 };
+use parcelo_types::{
+    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, model::EventKind,
+    rules::Destinations,
+};
+use parcelo_wire::KeyRequest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -267,7 +268,7 @@ impl WantedKey {
             "allowedCountries": self.allowed_countries.as_ref().unwrap_or(&every),
             "account": self.account,
         });
-        parcelo::admin::check_key(&body, destinations)
+        parcelo_wire::check_key(&body, destinations)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 }

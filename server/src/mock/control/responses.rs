@@ -1,6 +1,6 @@
 //! The controls' responses.
 
-use parcelo::{
+use parcelo_types::{
     Operation, OrderRequest, ParcelStatus, TrackingNumber,
     model::{Deleted, time},
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use parcelo::ErrorCode;
+use parcelo_types::ErrorCode;
 
 use parcelo_domain::Refusal;
 use serde_json::Value;

@@ -1,10 +1,10 @@
 //! Tests that a parcel with an unreadable row fails alone when others are requested with it.
 
-use parcelo::{
+use parcelo_store::test_util::{Damage, damage};
+use parcelo_types::{
     LabelFormat, ParcelStatus,
     model::{BatchResult, BatchTracking, Envelope, PageMeta, ParcelSummary, VoidedOrders},
 };
-use parcelo_store::test_util::{Damage, damage};
 
 use super::*;
 use crate::service::WriteResponse;

@@ -10,11 +10,11 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use parcelo::Environment;
 use parcelo_domain::webhooks::{
     DeliveryError, EndpointResponse, LEASE_MILLIS, MAX_IN_FLIGHT_PER_ENDPOINT,
 };
 use parcelo_system::clock::{Clock, TokioClock};
+use parcelo_types::Environment;
 use ulid::Ulid;
 
 use super::{START, TestService};

@@ -1,6 +1,5 @@
 //! Tests that an unreadable row does not affect others.
 
-use parcelo::Environment;
 use parcelo_domain::{
     Tenant,
     webhooks::{DeliveryStatus, DisabledBy},
@@ -9,6 +8,7 @@ use parcelo_store::{
     EventsToReplay,
     test_util::{Damage, damage},
 };
+use parcelo_types::Environment;
 
 use super::{START, TestService};
 

@@ -1,13 +1,13 @@
 //! Tests that a delivery in flight is identified by its event, its lease and its tenant, never by a row id, which
 //! the database may reuse after a reset.
 
-use parcelo::{Awb, Environment};
 use parcelo_domain::{
     Changes, Millis, NewManifest, StoreOp, Tenant,
     ids::named,
     webhooks::{AllowedHosts, DeliveryStatus, OutboxEvent, WebhookEventKind, WebhookEventKinds},
 };
 use parcelo_store::CommitOutcome;
+use parcelo_types::{Awb, Environment};
 use serde_json::json;
 use ulid::Ulid;
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use parcelo::CountryCode;
 use parcelo_domain::{NewParcel, ParcelRowId, State, activity};
+use parcelo_types::CountryCode;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{counts::day, sql};

@@ -323,7 +323,7 @@ impl From<StoreError> for parcelo_domain::Refusal {
             // Another attempt would read the same.
             StoreError::Damaged { .. } => {
                 tracing::error!(%error, "a row cannot be read");
-                return parcelo::ErrorCode::InternalError.into();
+                return parcelo_types::ErrorCode::InternalError.into();
             }
             error => tracing::error!(%error, "the store failed"),
         }

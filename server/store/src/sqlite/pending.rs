@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use parcelo::Environment;
 use parcelo_domain::Tenant;
+use parcelo_types::Environment;
 use rusqlite::Connection;
 
 use super::counts::PendingCounts;

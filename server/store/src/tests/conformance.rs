@@ -8,7 +8,6 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo::{Awb, CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery};
 use parcelo_domain::{
     AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
     Layout, Millis, NewCredential, NewManifest, NewParcel, ParcelRow, ParcelRowId, RecordKey,
@@ -16,6 +15,9 @@ use parcelo_domain::{
     credentials::{AdminScope, ApiKeyScope, NewSecret},
     idempotency::LIFETIME_MILLIS,
     sample::BY,
+};
+use parcelo_types::{
+    Awb, CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery,
 };
 use tempfile::TempDir;
 use tokio::task::JoinSet;

@@ -8,12 +8,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use parcelo::{
-    Awb, CountryCode, Environment, TrackingNumber,
-    model::{Manifest, ManifestId},
-    rules::check_list,
-    webhook::Secret,
-};
+use parcelo::webhook::Secret;
 use parcelo_domain::{
     AcceptedCarrierEvent, AccountRowId, CarrierException, CarrierReport, CarrierRowId, Changes,
     Event, Millis, NewCredential, NewManifest, ParcelRow, Scan, State, Step, StoreOp, StoredOrder,
@@ -30,6 +25,11 @@ use parcelo_domain::{
         AttemptResult, DeliveryError, DisabledBy, OutboxEvent, RetryDecision, WebhookEventKind,
         WebhookEventKinds,
     },
+};
+use parcelo_types::{
+    Awb, CountryCode, Environment, TrackingNumber,
+    model::{Manifest, ManifestId},
+    rules::check_list,
 };
 use ulid::Ulid;
 

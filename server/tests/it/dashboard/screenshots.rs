@@ -3,11 +3,12 @@
 
 use std::{fs, path::PathBuf};
 
-use parcelo::{Environment, admin::CarrierKey};
+use parcelo::Environment;
 use parcelo_server::internals::{
     Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, DeliverySlots,
     EndpointRequest, EndpointResponse, MAX_IN_FLIGHT_PER_ENDPOINT, Millis, Tenant,
 };
+use parcelo_wire::CarrierKey;
 use serde_json::json;
 
 use super::service::{NOW, PASSWORD, TestService, disable_webhook_by_410};

@@ -11,8 +11,8 @@ use std::{
 };
 
 use futures_util::{future::join_all, poll};
-use parcelo::rules::ListQuery;
 use parcelo_domain::sample::BY;
+use parcelo_types::rules::ListQuery;
 use tokio::time::timeout;
 
 use crate::postgres::test_util::cluster::{empty_database, query, server};

@@ -4,8 +4,8 @@
 use std::env;
 
 use futures_util::future::join_all;
-use parcelo::model::Deleted;
 use parcelo_domain::{State, idempotency::LIFETIME_MILLIS};
+use parcelo_types::model::Deleted;
 
 use crate::postgres::test_util::cluster::{
     client, query, repeated, run_sql, store_and_client, two_servers, until_blocked, with_endpoint,

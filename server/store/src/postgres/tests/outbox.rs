@@ -2,7 +2,6 @@
 //! events.
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo::Awb;
 use parcelo_domain::{
     Millis, NewManifest, State, StoreOp,
     ids::named,
@@ -13,6 +12,7 @@ use parcelo_domain::{
     },
 };
 use parcelo_system::clock::{Clock, SystemClock};
+use parcelo_types::Awb;
 
 use super::held::deadlocks;
 use crate::postgres::test_util::cluster::{

@@ -1,8 +1,8 @@
 //! Actions of one server between two statements of another one, held open by a connection of the test.
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo::rules::ListQuery;
 use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};
+use parcelo_types::rules::ListQuery;
 
 use crate::postgres::test_util::cluster::{store_and_client, until_blocked};
 use crate::{

@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 
-use parcelo::{Environment, TrackingNumber};
 use parcelo_domain::{AcceptedCarrierEvent, CarrierRowId, ParcelRow, State, StoreOp};
+use parcelo_types::{Environment, TrackingNumber};
 
 use crate::postgres::test_util::cluster::Cluster;
 use crate::{

@@ -3,10 +3,10 @@
 //! The additions of the next version are unknown; here they are a column of every table, an index, a table and a
 //! trigger's function. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
-use parcelo::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 use parcelo_domain::{
     State, StoredOrder, activity::epoch_day, sample::BY, webhooks::RetryDecision,
 };
+use parcelo_types::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
 use crate::postgres::test_util::cluster::{NEXT, empty_database, make_schema, query, run_sql};
 use crate::{

@@ -226,8 +226,8 @@ async fn an_unreadable_row_is_reported_as_damaged() {
          'EC', 0, 1, 2, NULL, NULL, NULL, '{}', 1, NULL",
     )
     .unwrap();
-    let number = parcelo::TrackingNumber::parse("SB-NUMBER-0001").unwrap();
-    let found = store.parcel(parcelo::Environment::Sandbox, &number).await;
+    let number = parcelo_types::TrackingNumber::parse("SB-NUMBER-0001").unwrap();
+    let found = store.parcel(parcelo_types::Environment::Sandbox, &number).await;
     assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
     let text = found.unwrap_err().to_string();
     assert!(!text.contains("SB-NUMBER"), "{text}");
@@ -256,10 +256,10 @@ async fn a_damaged_page_affects_only_its_own_rows() {
     // The number directly followed by the id occurs in the row, and in no index.
     spoil_page_with(&place.file, &[number(3).as_bytes(), &damaged.id.to_bytes()].concat());
     let store = place.open();
-    let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
-    assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).await.is_err());
+    let number_of = |n| parcelo_types::TrackingNumber::parse(&number(n)).unwrap();
+    assert!(store.parcel(parcelo_types::Environment::Sandbox, &number_of(3)).await.is_err());
     assert!(row(&store, &number(59)).await.is_some());
-    let query = parcelo::rules::check_list([("limit".into(), "100".into())]).unwrap();
+    let query = parcelo_types::rules::check_list([("limit".into(), "100".into())]).unwrap();
     let (page, total) = store.list(sandbox(1), query).await.unwrap();
     assert_eq!(total, 60);
     assert!((40..60).contains(&page.len()), "{} of them", page.len());

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use parcelo::{Environment, TrackingNumber};
 use parcelo_domain::{Changes, State};
+use parcelo_types::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::oneshot;

@@ -13,8 +13,8 @@ mod terms;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use parcelo::model::Deleted;
 use parcelo_domain::{Changes, Tenant};
+use parcelo_types::model::Deleted;
 use rusqlite::Connection;
 use tempfile::TempDir;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use parcelo::rules::check_list;
 use parcelo_domain::{Changes, ParcelRowId};
+use parcelo_types::rules::check_list;
 use rusqlite::Connection;
 
 use super::{

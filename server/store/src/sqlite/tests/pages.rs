@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use futures_util::{FutureExt, future::join_all};
-use parcelo::Awb;
 use parcelo_domain::{Changes, Event, Millis, NewManifest, State, StoreOp, Tenant};
+use parcelo_types::Awb;
 use ulid::Ulid;
 
 use super::{

@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{
+use parcelo_domain::{Changes, Event, Millis, ParcelRowId, State, StoreOp, Tenant};
+use parcelo_system::clock::runtime_now;
+use parcelo_types::{
     CountryCode,
     rules::{ListQuery, check_list},
 };
-use parcelo_domain::{Changes, Event, Millis, ParcelRowId, State, StoreOp, Tenant};
-use parcelo_system::clock::runtime_now;
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
@@ -67,7 +67,7 @@ fn random_order(rng: &mut fastrand::Rng, number: u32) -> Changes {
 fn tenant(rng: &mut fastrand::Rng) -> Tenant {
     let mut tenant = sandbox(rng.i64(1..3));
     if rng.u8(..4) == 0 {
-        tenant.environment = parcelo::Environment::Production;
+        tenant.environment = parcelo_types::Environment::Production;
     }
     tenant
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use futures_util::future::join_all;
-use parcelo::{Awb, Environment, model::Deleted, rules::check_list};
 use parcelo_domain::{
     CarrierException, CarrierReport, CarrierRowId, Changes, Millis, ParcelRow, Scan, State, Step,
     StoreOp, Tenant, credentials::CarrierScope, sample::BY,
 };
+use parcelo_types::{Awb, Environment, model::Deleted, rules::check_list};
 use rusqlite::Connection;
 use ulid::Ulid;
 

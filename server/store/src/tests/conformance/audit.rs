@@ -2,7 +2,7 @@
 
 use super::{NOW, credential, key, webhooks::endpoint};
 use crate::Store;
-use parcelo::{Environment, webhook::Secret};
+use parcelo::webhook::Secret;
 use parcelo_domain::{
     AccountRowId, Millis, Shop, Tenant,
     audit::{Actor, Author},
@@ -10,6 +10,7 @@ use parcelo_domain::{
     mail::DisabledMailKinds,
     webhooks::DisabledBy,
 };
+use parcelo_types::Environment;
 
 conformance_tests!(
     each_change_is_logged_with_its_author_and_no_ops_are_not,

@@ -1,11 +1,11 @@
 //! Carriers: an event is accepted once, a refused event is stored, and a key belongs to its carrier.
 
-use parcelo::Environment;
 use parcelo_domain::{
     AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId, Changes,
     Event, NewCredential, ParcelRow, Scan, State, StoreOp, Version, credentials::CarrierScope,
     sample::BY,
 };
+use parcelo_types::Environment;
 
 use super::{NOW, apply, create_parcel, credential, nothing, row, sandbox};
 use crate::{CommitOutcome, Store, StoreError};

@@ -1,11 +1,11 @@
 //! Lists and counts of parcels, manifests, and deletions.
 
 use futures_util::future::join_all;
-use parcelo::{Awb, TrackingNumber, model::Deleted, rules::check_list};
 use parcelo_domain::{
     Changes, Millis, State, StoreOp, Tenant,
     activity::{ParcelCount, epoch_day},
 };
+use parcelo_types::{Awb, TrackingNumber, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
 use super::{
@@ -60,7 +60,7 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
     let one = |state| ParcelCount {
         created_day: day,
         state,
-        country: parcelo::CountryCode::EC,
+        country: parcelo_types::CountryCode::EC,
         parcels: 1,
     };
     let mut expected = [one(State::LabelGenerated), one(State::InTransit)];

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use parcelo::{Environment, TrackingNumber};
 use parcelo_domain::{
     Changes, NewParcel, Secrets, Site, StoreOp, Tenant, TrackingNumberGenerator,
     tracking_numbers::RemainingDraws,
 };
+use parcelo_types::{Environment, TrackingNumber};
 
 use super::{NOW, SECRET, create, create_parcel, find, production, record, sandbox};
 use crate::{CommitOutcome, Store};
@@ -63,7 +63,7 @@ fn answer(new: &NewParcel) -> Vec<u8> {
 
 /// Returns the number that ends with one of the script's entries.
 fn number(end: u8) -> String {
-    script(&[end]).draw((Environment::Sandbox, parcelo::CountryCode::EC), NOW).to_string()
+    script(&[end]).draw((Environment::Sandbox, parcelo_types::CountryCode::EC), NOW).to_string()
 }
 
 /// Commits an order that is drawn by `script`, and checks that its answer, its record and its parcel have the number

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use parcelo::rules::check_list;
 use parcelo_domain::{Changes, Millis, State, StoreOp, StoredOrder, Tenant, search::Search};
+use parcelo_types::rules::check_list;
 
 use super::{
     super::first_seed, NOW, apply, commit, create, create_parcel, manifest, move_parcel, on, order,

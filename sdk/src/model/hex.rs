@@ -1,6 +1,0 @@
-//! Bytes as lower-case hexadecimal digits.
-
-pub(crate) fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
-    let digits = bytes.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
-}
