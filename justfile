@@ -15,7 +15,7 @@ flaky runs="10":
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy -p parcelo --lib --no-default-features -- -D warnings
+    cargo clippy -p parcelo-types --lib -- -D warnings
     cargo clippy -p parcelo --lib --no-default-features --features blocking -- -D warnings
 
 # The API documentation of the crates.
@@ -42,7 +42,7 @@ bless-costs:
 
 # Whether the SDK's public API breaks a promise since a revision; needs cargo-semver-checks.
 semver revision:
-    cargo semver-checks -p parcelo --baseline-rev {{revision}}
+    cargo semver-checks -p parcelo -p parcelo-types --baseline-rev {{revision}}
 
 # Crates and cold builds of the SDK and the mock server, beside their peers; needs a quiet machine.
 weight:
@@ -86,7 +86,7 @@ upgrade previous:
 # Accept changed snapshots: look at the diff afterwards.
 bless:
     PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
-    PARCELO_BLESS=1 cargo test -p parcelo-tidy public_items -- --ignored
+    PARCELO_BLESS=1 cargo test -p parcelo-tidy the_public_api -- --ignored
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
 # The gate: what must pass before a change lands, or some of its stages; `.ci/run --list` names them.

@@ -153,10 +153,12 @@ fn the_architecture_names_every_folder_and_only_real_paths() {
     let gone = paths.filter(|path| !root().join(path).exists()).map(|path| format!("gone: {path}"));
     let folders = rust_under(&[
         "sdk/src/",
+        "sdk/types/",
         "server/domain/",
         "server/label/",
         "server/store/",
         "server/system/",
+        "server/wire/",
         "server/src/",
         "cli/",
     ])

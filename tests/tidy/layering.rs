@@ -36,13 +36,15 @@ const SOCKETS: &[&str] = &[
 ];
 
 const LAYER_RULES: &[LayerRule] = &[
-    rule("sdk/types/src/model/", &[CLIENT_MODULES, &["crate::rules", "crate::webhook"]]),
-    rule("sdk/types/src/rules/", &[CLIENT_MODULES, &["crate::webhook", "getrandom"]]),
-    rule("sdk/src/webhook/", &[CLIENT_MODULES, &["crate::rules", "getrandom"]]),
+    rule("sdk/types/src/", &[HTTP_CRATES, IO_AND_CLOCK]),
+    rule("sdk/types/src/model/", &[&["crate::rules"]]),
+    rule("sdk/types/src/rules/", &[&["getrandom"]]),
+    rule("sdk/src/webhook/", &[CLIENT_MODULES, &["parcelo_types::rules", "getrandom"]]),
     rule("server/domain/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),
     rule("server/store/src/", &[HTTP_CRATES, &["parcelo_label"]]),
     rule("server/src/", &[DATABASES]),
+    rule("server/wire/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
     rule("server/src/webhook/", &[NOT_FOR_SENDERS]),
     rule("server/src/mail/", &[NOT_FOR_SENDERS]),

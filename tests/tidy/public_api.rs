@@ -1,5 +1,6 @@
-//! The SDK's public API must equal the checked-in listing. A change can break programs that use the crate, so a person
-//! reviews and accepts the difference. Each name has a single path, and few names are in the crate's root.
+//! The public API of the SDK and its vocabulary must equal the checked-in listings. A change can break programs that
+//! use the crates, so a person reviews and accepts the difference. Each name has a single path, and few names are in
+//! the crate's root.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,17 +18,22 @@ use super::{
     sources::{is_word, read, root, rust_under},
 };
 
-/// The checked-in listing, which is not part of the package.
-const LISTING: &str = "sdk/public-api.txt";
+/// The packages with a listing, which is not part of the package: its file, and the features for integrators.
+const LISTINGS: [(&str, &str, &str); 2] = [
+    ("parcelo", "sdk/public-api.txt", "blocking,client,gzip,http2,webhooks"),
+    ("parcelo-types", "sdk/types/public-api.txt", "getrandom"),
+];
 
-/// The features for integrators. Features for the server are not part of the promise.
-const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
-
-/// Writes the listing if `PARCELO_BLESS=1` is set.
+/// Writes the listings if `PARCELO_BLESS=1` is set.
 #[test]
 #[ignore = "needs the JSON of one version of rustdoc: `.ci/prove packages` runs it"]
 fn the_public_api_matches_the_checked_in_listing() {
-    let json = build_rustdoc_json();
+    for (package, file, features) in LISTINGS {
+        check_listing(build_rustdoc_json(package, features), file);
+    }
+}
+
+fn check_listing(json: PathBuf, file: &str) {
     let api = Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)
@@ -39,15 +45,15 @@ fn the_public_api_matches_the_checked_in_listing() {
     let items: Vec<_> = api.items().map(|item| format!("{item}\n")).collect();
     let listing = without_trait_items(items).concat();
     if std::env::var_os("PARCELO_BLESS").is_some() {
-        fs::write(root().join(LISTING), listing).unwrap();
+        fs::write(root().join(file), listing).unwrap();
         return;
     }
-    let checked_in = read(LISTING);
+    let checked_in = read(file);
     let (old, new): (Vec<_>, Vec<_>) = (checked_in.lines().collect(), listing.lines().collect());
     let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
     let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     let changed: Vec<_> = gone.chain(come).collect();
-    assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
+    assert_none(&format!("{file} is old: run `just bless`"), &changed);
 }
 
 /// Reduces each trait implementation to its first line, because the trait determines its items. Free functions, type
@@ -102,16 +108,16 @@ fn items_after_an_implementation_are_listed() {
     assert_eq!(listed, kept);
 }
 
-/// Builds the SDK's documentation as JSON. Stable rustdoc does this only with `RUSTC_BOOTSTRAP`. The variable is set
+/// Builds a package's documentation as JSON. Stable rustdoc does this only with `RUSTC_BOOTSTRAP`. The variable is set
 /// for rustdoc alone, because setting it for cargo and rustc would recompile everything.
-fn build_rustdoc_json() -> PathBuf {
+fn build_rustdoc_json(package: &str, features: &str) -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");
     fs::write(&rustdoc, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n").unwrap();
     fs::set_permissions(&rustdoc, fs::Permissions::from_mode(0o700)).unwrap();
     let target = root().join("target");
     let done = Command::new(env!("CARGO"))
-        .args(["rustdoc", "--locked", "--package", "parcelo", "--lib", "--features", FEATURES])
+        .args(["rustdoc", "--locked", "--package", package, "--lib", "--features", features])
         .arg("--target-dir")
         .arg(&target)
         .args(["--", "-Z", "unstable-options", "--output-format", "json"])
@@ -120,7 +126,7 @@ fn build_rustdoc_json() -> PathBuf {
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    target.join("doc/parcelo.json")
+    target.join("doc").join(package.replace('-', "_") + ".json")
 }
 
 /// Maximum number of names in the crate's root, so that its documentation has a readable first page.
@@ -129,11 +135,14 @@ const MAX_ROOT_NAMES: usize = 50;
 #[test]
 fn every_sdk_item_has_a_single_path() {
     let sdk = Crate::in_repository("sdk/src/lib.rs");
-    let modules: &[&[&str]] =
-        &[&[], &["calls"], &["transport"], &["blocking"], &["model"], &["rules"], &["webhook"]];
+    let types = Crate::in_repository("sdk/types/src/lib.rs");
+    let modules: [(_, &[&[&str]]); 2] = [
+        (&sdk, &[&[], &["calls"], &["transport"], &["blocking"], &["webhook"]]),
+        (&types, &[&[], &["model"], &["rules"]]),
+    ];
     let mut paths = BTreeMap::<_, Vec<_>>::new();
-    for module in modules {
-        for (name, origin) in sdk.exports(module) {
+    for (of, module) in modules.iter().flat_map(|(of, all)| all.iter().map(move |it| (of, it))) {
+        for (name, origin) in of.exports(module) {
             assert_ne!(name, "*", "the SDK exports names one by one: {origin:?}");
             paths.entry(origin).or_default().push(format!("{}::{name}", module.join("::")));
         }
@@ -143,8 +152,11 @@ fn every_sdk_item_has_a_single_path() {
         "a name of the SDK has two paths",
         &twice.map(|it| it.join(", ")).collect::<Vec<_>>(),
     );
-    let names = sdk.exports(&[]).count();
-    assert!((20..=MAX_ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
+    let names: BTreeSet<_> = sdk.exports(&[]).map(|(name, _)| name).collect();
+    let count = names.len();
+    assert!((20..=MAX_ROOT_NAMES).contains(&count), "{count} names are re-exported at the root");
+    let hidden: Vec<_> = types.exports(&[]).filter(|(name, _)| !names.contains(name)).collect();
+    assert!(hidden.is_empty(), "the SDK does not re-export {hidden:?} of its vocabulary");
 }
 
 /// Types of `parcelo::calls` without a blocking counterpart: those that hold no client, and streams, which become

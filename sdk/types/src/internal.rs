@@ -21,6 +21,7 @@ pub use crate::{
         list_query::parse_status,
         reader::{Object, validate},
         receiver::check_supported,
+        text::is_chinese,
         texts::FaultText,
     },
     secret_text, wire_enum,

@@ -44,6 +44,9 @@ use chrono::NaiveDate;
 use parcelo_domain::Layout;
 use parcelo_types::{LabelFormat, OrderRequest, TrackingNumber};
 
+/// `true` if labels print Chinese: the feature `cjk`.
+pub const PRINTS_CHINESE: bool = cfg!(feature = "cjk");
+
 /// The data from which a label is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelData<'a> {

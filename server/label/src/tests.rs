@@ -377,7 +377,7 @@ fn chinese_is_drawn_without_warning() {
     assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
     assert!(text.contains("深圳市光辉贸易有限公司陈伟"), "{text}");
     assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
-    assert!("深圳市".chars().all(parcelo_types::rules::is_printable));
+    assert!("深圳市".chars().all(parcelo_types::internal::is_chinese));
 }
 
 #[test]

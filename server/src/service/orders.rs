@@ -93,9 +93,12 @@ impl Service {
         body: &Json<'_>,
         header_key: Option<&str>,
     ) -> Result<Accepted<OrderRequest>, Refusal> {
-        let context = OrderContext::new(&self.settings.destinations)
+        let mut context = OrderContext::new(&self.settings.destinations)
             .with_environment(caller.tenant().environment)
             .with_header_key(header_key);
+        if parcelo_label::PRINTS_CHINESE {
+            context = context.with_chinese_labels();
+        }
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 

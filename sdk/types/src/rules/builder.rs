@@ -153,8 +153,7 @@ impl OrderBuilder {
         if !products.is_empty() {
             body.insert("products".to_owned(), products.into());
         }
-        let context =
-            OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+        let context = OrderContext::new(&Destinations::All);
         let mut accepted = check_order(&Value::from(body), &context)?;
         // The checked key has the same text, but no memory.
         if let Some(key) = idempotency_key {

@@ -8,8 +8,9 @@ use super::{
         Kind::{Leaf, Nested},
     },
     goods, idempotency_key,
-    reader::{Object, validate},
+    reader::{Object, validate_for},
     receiver, sender,
+    text::Fonts,
     texts::{FaultText, faults},
 };
 use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber, json::Body};
@@ -37,12 +38,13 @@ pub struct OrderContext<'a> {
     pub destinations: &'a Destinations,
     /// The value of the header `X-Idempotency-Key`.
     pub header_key: Option<&'a str>,
+    pub(crate) fonts: Fonts,
 }
 
 impl<'a> OrderContext<'a> {
     /// Checks offline, against these destinations only.
-    pub fn new(destinations: &'a Destinations) -> Self {
-        Self { environment: None, destinations, header_key: None }
+    pub const fn new(destinations: &'a Destinations) -> Self {
+        Self { environment: None, destinations, header_key: None, fonts: Fonts::Usual }
     }
 
     /// Returns the same context for an order that will be created in this environment.
@@ -55,6 +57,12 @@ impl<'a> OrderContext<'a> {
     #[must_use]
     pub fn with_header_key(self, header_key: Option<&'a str>) -> Self {
         Self { header_key, ..self }
+    }
+
+    /// Returns the same context for a service whose labels print Chinese, so that the rules do not warn of it.
+    #[must_use]
+    pub fn with_chinese_labels(self) -> Self {
+        Self { fonts: Fonts::WithChinese, ..self }
     }
 }
 
@@ -74,7 +82,7 @@ pub fn check_order<'a>(
     body: impl Into<Body<'a>>,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {
-    validate(body, &FIELDS, |order| {
+    validate_for(context.fonts, body, &FIELDS, |order| {
         order.warn_unknown(&FIELDS);
         read_order(order, context)
     })

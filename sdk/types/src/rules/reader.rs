@@ -14,7 +14,7 @@ use super::{
     field_types::{self, Bounds, Text},
     fields::Fields,
     path::Path,
-    text,
+    text::{self, Fonts},
     texts::{FaultText, WarningText, faults, warnings},
     validation::Report,
 };
@@ -29,11 +29,21 @@ pub fn validate<'a, T>(
     fields: &Fields,
     read: impl FnOnce(&Object<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Rejected> {
-    let (body, report) = (body.into(), RefCell::default());
+    validate_for(Fonts::default(), body, fields, read)
+}
+
+/// Reads a body as [`validate`] does, for a service whose labels have these fonts.
+pub(crate) fn validate_for<'a, T>(
+    fonts: Fonts,
+    body: impl Into<Body<'a>>,
+    fields: &Fields,
+    read: impl FnOnce(&Object<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Rejected> {
+    let (body, report) = (body.into(), RefCell::new(Report { fonts, ..Report::default() }));
     let value = Object::from_body(&body, &report).and_then(|object| read(&object));
     let mut report = report.into_inner();
     fields.sort(&mut report);
-    let Report { faults, warnings } = report;
+    let Report { faults, warnings, .. } = report;
     match value {
         Some(value) if faults.is_empty() => Ok(Accepted { value, warnings }),
         Some(_) | None => Err(Rejected { faults, warnings }),
@@ -306,7 +316,8 @@ fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldV
 }
 
 fn warn_of_characters(value: &FieldValue<'_, &str>, given: &str, text: Text) {
-    if text.is_on_label() && !text::is_all_printable(given) {
+    let fonts = value.field.report.borrow().fonts;
+    if text.is_on_label() && !text::is_all_printable(given, fonts) {
         value.warn(warnings::NOT_PRINTABLE);
     }
     if text.is_person() && given.contains(text::is_hidden) {

@@ -3,6 +3,8 @@
 //! The fonts of the label (spec: Label) have all printable ones, so that the validator can warn before a label is
 //! printed. Invisible characters matter in names: with one, two different names look the same.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// The characters of the label's fonts, both ends included: Latin with its extensions, Greek,
@@ -36,44 +38,36 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{1BCA0}', '\u{1BCA3}'), ('\u{1D173}', '\u{1D17A}'),
 ];
 
-/// Returns `true` if the label can print the character.
+/// Returns `true` if every label can print the character. Only some services' labels have Chinese too
+/// ([`OrderContext::with_chinese_labels`](super::OrderContext::with_chinese_labels)).
 ///
 /// ```
 /// use parcelo::rules::is_printable;
 /// assert!(is_printable('Ñ') && is_printable('ж') && !is_printable('ก'));
 /// ```
 pub fn is_printable(c: char) -> bool {
-    within(PRINTABLE, c) || chinese::is_printable(c)
+    within(PRINTABLE, c)
 }
 
-/// Further characters that labels with the Chinese font can print.
-#[cfg(feature = "cjk")]
-mod chinese {
-    use std::sync::LazyLock;
+/// Chinese punctuation, and full-width ASCII without the tilde, which the font lacks.
+const CHINESE_SIGNS: &[(char, char)] = &[('\u{3000}', '\u{301F}'), ('\u{FF01}', '\u{FF5D}')];
 
-    /// Punctuation, and full-width ASCII without the tilde, which the font lacks.
-    const SIGNS: &[(char, char)] = &[('\u{3000}', '\u{301F}'), ('\u{FF01}', '\u{FF5D}')];
+/// The ideographs of GB 2312, sorted.
+static HAN: LazyLock<Vec<char>> =
+    LazyLock::new(|| include_str!("../../data/han.txt").chars().collect());
 
-    /// The ideographs of GB 2312, sorted.
-    static HAN: LazyLock<Vec<char>> =
-        LazyLock::new(|| include_str!("../../data/han.txt").chars().collect());
-
-    pub(super) fn is_printable(c: char) -> bool {
-        super::within(SIGNS, c) || HAN.binary_search(&c).is_ok()
-    }
-
-    #[test]
-    fn the_list_of_ideographs_is_sorted() {
-        assert_eq!(HAN.len(), 6763);
-        assert!(HAN.is_sorted());
-    }
+/// Returns `true` if a label with the Chinese font can print the character, and no other label can.
+pub fn is_chinese(c: char) -> bool {
+    within(CHINESE_SIGNS, c) || HAN.binary_search(&c).is_ok()
 }
 
-#[cfg(not(feature = "cjk"))]
-mod chinese {
-    pub(super) fn is_printable(_: char) -> bool {
-        false
-    }
+/// The fonts of a service's labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Fonts {
+    #[default]
+    Usual,
+    /// The usual ones and the Chinese one.
+    WithChinese,
 }
 
 /// Returns `true` for format characters without a shape, such as bidirectional marks and zero-width spaces: they are
@@ -137,8 +131,13 @@ pub(crate) fn is_plain(text: &str) -> bool {
 }
 
 /// Returns `true` if the label can print every character of a text, once combining accents are joined to their letters.
-pub(crate) fn is_all_printable(text: &str) -> bool {
-    let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
+pub(crate) fn is_all_printable(text: &str, fonts: Fonts) -> bool {
+    let fits = |c: char| {
+        is_printable(c)
+            || is_invisible(c)
+            || c.is_control()
+            || fonts == Fonts::WithChinese && is_chinese(c)
+    };
     if is_nfc(text) { text.chars().all(fits) } else { text.nfc().all(fits) }
 }
 
@@ -153,7 +152,8 @@ mod tests {
 
     #[test]
     fn the_character_tables_are_sorted_and_disjoint() {
-        for table in [PRINTABLE, INVISIBLE, HIDDEN] {
+        assert!(HAN.is_sorted() && HAN.len() == 6763);
+        for table in [PRINTABLE, CHINESE_SIGNS, INVISIBLE, HIDDEN] {
             assert!(table.iter().all(|(first, last)| first <= last));
             assert!(table.windows(2).all(|pair| pair[0].1 < pair[1].0), "{table:?}");
         }
@@ -168,8 +168,8 @@ mod tests {
         {
             assert!(is_printable(c), "{c}");
         }
-        assert_eq!(is_printable('王'), cfg!(feature = "cjk"));
-        for c in "あ한אب😀\u{200B}\u{AD}\u{7F}\n".chars() {
+        assert!(is_chinese('王') && !is_chinese('あ'));
+        for c in "王あ한אب😀\u{200B}\u{AD}\u{7F}\n".chars() {
             assert!(!is_printable(c), "{c:?}");
         }
         for c in "\u{200E}\u{200D}\u{202E}\u{2066}\u{FE0F}\u{FEFF}\u{AD}".chars() {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_combining_accent_joins_its_letter() {
-        assert!(is_all_printable("Mun\u{303}oz\u{200B}\n"));
-        assert!(!is_all_printable("Mun\u{20DD}oz"));
+        assert!(is_all_printable("Mun\u{303}oz\u{200B}\n", Fonts::Usual));
+        assert!(!is_all_printable("Mun\u{20DD}oz", Fonts::Usual));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::text::Fonts;
 use crate::model::{FieldFault, Warning};
 
 /// A valid request; its warnings do not stop it from being executed.
@@ -52,9 +53,10 @@ impl Rejected {
     }
 }
 
-/// The faults and warnings that were found.
+/// The faults and warnings that were found, for a service whose labels have these fonts.
 #[derive(Default)]
 pub(crate) struct Report {
+    pub(crate) fonts: Fonts,
     pub(crate) faults: Vec<FieldFault>,
     pub(crate) warnings: Vec<Warning>,
 }

@@ -13,7 +13,7 @@ use parcelo_types::{
     ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, model::EventKind,
     rules::Destinations,
 };
-use parcelo_wire::KeyRequest;
+use parcelo_wire::{KeyRequest, check_key};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -268,8 +268,7 @@ impl WantedKey {
             "allowedCountries": self.allowed_countries.as_ref().unwrap_or(&every),
             "account": self.account,
         });
-        parcelo_wire::check_key(&body, destinations)
-            .map_err(|rejected| Refusal::invalid(&rejected.faults))
+        check_key(&body, destinations).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{
-    all_fields, assert_refused, assert_warned, environment, fault, order, rule, rules, set,
-    verdict, verdict_with,
+    OFFLINE, all_fields, assert_refused, assert_warned, environment, fault, order, order_with,
+    rule, rules, set, verdict, verdict_with,
 };
 use crate::{
     model::{ContentsCategory, CountryCode, Environment},
@@ -449,6 +449,16 @@ fn texts_that_the_label_cannot_draw_are_faults() {
         let good = json!(["Ñandú Œuvre Łódź Ξένια Жуков “1”", "Mun\u{303}oz"]);
         assert_warned([rule(at, "TEXT_NOT_PRINTABLE", good, json!(["ひろし", "Ana 😀", "יוסי"]))]);
     }
+}
+
+#[test]
+fn chinese_is_warned_of_unless_the_labels_print_it() {
+    let body = |name| order_with("EC", "receiver.fullName", &json!(name));
+    let warned = vec!["receiver.fullName TEXT_NOT_PRINTABLE".to_owned()];
+    assert_eq!(verdict(&body("王伟（Wei）")).1, warned);
+    let chinese = OFFLINE.with_chinese_labels();
+    assert_eq!(verdict_with(&body("王伟（Wei）"), &chinese), (vec![], vec![]));
+    assert_eq!(verdict_with(&body("王伟 あ"), &chinese).1, warned);
 }
 
 #[test]

@@ -16,8 +16,7 @@ use super::{
 };
 use crate::model::{Environment, FieldFault, OrderRequest};
 
-const OFFLINE: OrderContext<'_> =
-    OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+const OFFLINE: OrderContext<'_> = OrderContext::new(&Destinations::All);
 
 /// Returns an order without faults or warnings.
 fn order(to: &str) -> Value {

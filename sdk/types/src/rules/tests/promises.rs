@@ -371,7 +371,7 @@ fn names() -> Vec<String> {
 fn run_every_check(body: &Value) {
     let all = Destinations::All;
     for header_key in [None, Some("order-0001")] {
-        let context = OrderContext { environment: None, destinations: &all, header_key };
+        let context = OrderContext::new(&all).with_header_key(header_key);
         if let Ok(accepted) = check_order(body, &context) {
             let again = serde_json::to_value(&accepted.value).unwrap();
             assert!(check_order(&again, &context).is_ok(), "{again}");
