@@ -56,8 +56,8 @@ impl From<Error> for Failure {
 /// Returns the SDK's message. For file and network errors it includes the cause, which has the actual reason.
 fn error_message(error: &Error) -> Message {
     let text = |language| error.message(language);
-    if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
-        return Message::in_both(|language| format!("{} {}", text(language), answer.json()));
+    if let (ErrorKind::Executed, Some(response)) = (error.kind(), error.unreadable()) {
+        return Message::in_both(|language| format!("{} {}", text(language), response.json()));
     }
     let cause = match error.kind() {
         ErrorKind::File => std::error::Error::source(error),
@@ -153,7 +153,9 @@ fn find_hint(error: &Error, failure: &Failure) -> Option<Message> {
             return other_manifest(error);
         }
         (Exit::Conflict, Some(ErrorCode::IdempotencyConflict)) => match existing_order(error) {
-            Some(number) => return Some(texts::ORDER_IS.with(&[("number", number.as_str())])),
+            Some(number) => {
+                return Some(texts::ORDER_DIFFERS_HINT.with(&[("number", number.as_str())]));
+            }
             None => texts::OTHER_KEY,
         },
         (Exit::NotFound | Exit::Conflict, Some(code)) => return hint_of_code(code),

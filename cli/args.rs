@@ -347,13 +347,13 @@ fn label_format() -> impl TypedValueParser<Value = LabelFormat> {
 /// Parses the command line. The error may also be the requested help.
 pub(crate) fn parse(arguments: &[OsString], language: Language) -> Result<Args, clap::Error> {
     help::localize(Args::command(), language)
-        .try_get_matches_from(with_options(arguments))
+        .try_get_matches_from(words_to_options(arguments))
         .and_then(|matches| Args::from_arg_matches(&matches))
 }
 
 /// Turns `help order create` and `order help` into `--help`, and `version` into `--version`, because many programs
 /// accept these words.
-fn with_options(arguments: &[OsString]) -> Vec<OsString> {
+fn words_to_options(arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
     let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
     let is_group = |name: &str| {

@@ -95,13 +95,13 @@ fn read_orders(source: &Source) -> Result<String, Failure> {
     let content = if source.is_sheet() { None } else { Some(source.read_text()?) };
     content.filter(|content| !input::is_table(content)).ok_or_else(|| {
         let message = texts::TABLE_OF_ORDERS.with(&[("file", &source.name())]);
-        Failure::usage(message, texts::IMPORT_THEM)
+        Failure::usage(message, texts::USE_IMPORT)
     })
 }
 
 fn several_orders(count: usize) -> Failure {
     let message = texts::SEVERAL_ORDERS.with(&[("n", &count.to_string())]);
-    Failure::usage(message, texts::IMPORT_THEM)
+    Failure::usage(message, texts::USE_IMPORT)
 }
 
 impl FieldAssignment {

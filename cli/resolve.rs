@@ -204,11 +204,11 @@ impl Resolver {
 
     /// Asks for confirmation if the user can be prompted. In a script no confirmation is needed.
     fn resolve_void(&self, void: Void) -> Result<ResolvedCommand, Failure> {
-        let is_sure = void.yes || self.dry_run.is_some() || !self.can_prompt();
+        let is_confirmed = void.yes || self.dry_run.is_some() || !self.can_prompt();
         let request = requests::void_request(&self.read_numbers(void.numbers)?, &void.write)?;
         let client = self.client()?;
         let count = request.tracking_numbers.len().to_string();
-        if is_sure || self.ask_for_confirmation(texts::ASK_VOID.with(&[("n", &count)]))? {
+        if is_confirmed || self.ask_for_confirmation(texts::ASK_VOID.with(&[("n", &count)]))? {
             return Ok(ResolvedCommand::Void(client, request));
         }
         Err(Failure::for_declined_prompt(texts::NOTHING_VOIDED))
@@ -227,12 +227,12 @@ impl Resolver {
 
     /// Asks for confirmation, unless --yes is given.
     fn resolve_reset(&self, reset: &Reset) -> Result<ResolvedCommand, Failure> {
-        let is_sure = reset.yes || self.dry_run.is_some();
-        if !is_sure && !self.can_prompt() {
+        let is_confirmed = reset.yes || self.dry_run.is_some();
+        if !is_confirmed && !self.can_prompt() {
             return Err(Failure::usage(texts::NO_CONFIRMATION, texts::ADD_YES));
         }
         let client = self.client()?;
-        if is_sure || self.ask_for_confirmation(texts::ASK_RESET)? {
+        if is_confirmed || self.ask_for_confirmation(texts::ASK_RESET)? {
             return Ok(ResolvedCommand::Reset(client));
         }
         Err(Failure::for_declined_prompt(texts::DECLINED))

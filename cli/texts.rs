@@ -158,12 +158,12 @@ texts! {
     REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
     NO_PARCELS = "No parcels found.", "No se encontraron paquetes.";
     PARTIAL_SEARCH = "There may be more: the search looks through only some of so many parcels. Type more of the text.", "Puede haber más: con tantos paquetes, la búsqueda solo revisa una parte. Escriba más texto.";
-    SEARCH_OTHERWISE = "Check the text: it must be the beginning, or the last 4 or more characters, of a number, reference or air waybill, or words of the receiver's name.", "Revise el texto: debe ser el comienzo, o los últimos 4 o más caracteres, de un número, una referencia o una guía aérea, o palabras del nombre del destinatario.";
+    SEARCH_HINT = "Check the text: it must be the beginning, or the last 4 or more characters, of a number, reference or air waybill, or words of the receiver's name.", "Revise el texto: debe ser el comienzo, o los últimos 4 o más caracteres, de un número, una referencia o una guía aérea, o palabras del nombre del destinatario.";
     AT_LEAST_PARCELS = "Matching parcels: at least {found}.", "Paquetes que coinciden: al menos {found}.";
     SEVERAL_PARCELS = "{found} parcels match.", "Coinciden {found} paquetes.";
     NONE_SO_FAR = "No parcel found so far.", "Todavía no se encontró ningún paquete.";
     NOT_ALL_SEARCHED = "Not all parcels were searched, because too many match a part of the text or the service is still indexing them: type more of the text, or try again later.", "No se buscó en todos los paquetes, porque demasiados coinciden con una parte del texto o el servicio todavía los está indexando: escriba más texto o inténtelo más tarde.";
-    TYPE_MORE = "Only the newest are listed: type more of the text, or all of it.", "Solo se muestran los más recientes: escriba más texto o el texto completo.";
+    NARROW_SEARCH = "Only the newest are listed: type more of the text, or all of it.", "Solo se muestran los más recientes: escriba más texto o el texto completo.";
     SHOW_BY_NUMBER = "Show one of them by its tracking number.", "Para ver uno de ellos, use su número de rastreo.";
     PAGE_OF = "Page {page} of {pages}; parcels in total: {total}. Use --page for another page, --all for all pages.", "Página {page} de {pages}; paquetes en total: {total}. Use --page para ver otra página, --all para verlas todas.";
     ASK_RESET = "This permanently deletes all orders, labels, manifests and tracking data of your sandbox. Type yes to continue:", "Esto borra de forma permanente todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. Escriba sí para continuar:";
@@ -190,7 +190,7 @@ texts! {
     INVALID_COMMAND_LINE = "invalid command line", "línea de comandos no válida";
     SEE_HELP = "For more information, add --help to the command.", "Para más información, agregue --help al comando.";
     DID_YOU_MEAN = "Did you mean {value}? For more information, add --help to the command.", "¿Quiso decir {value}? Para más información, agregue --help al comando.";
-    THERE_ARE = "The commands are {values}. For more information, add --help to the command.", "Los comandos son {values}. Para más información, agregue --help al comando.";
+    KNOWN_COMMANDS = "The commands are {values}. For more information, add --help to the command.", "Los comandos son {values}. Para más información, agregue --help al comando.";
     SEE_DIR = "-o sets the output format. Use --dir for the directory of label files.", "-o define el formato de salida. Use --dir para el directorio de las etiquetas.";
     KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users can see it, and the shell history keeps it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios pueden verla y el historial del intérprete la guarda.";
     GIVE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin.";
@@ -251,7 +251,7 @@ texts! {
     NO_MANIFEST = "No manifest has the air waybill {awb}.", "Ningún manifiesto tiene la guía aérea {awb}.";
     SEVERAL_ORDERS = "The file has {n} orders, and order create takes one.", "El archivo tiene {n} pedidos y order create acepta uno.";
     TABLE_OF_ORDERS = "{file} is a table, and this command takes orders as JSON.", "{file} es una tabla, y este comando acepta pedidos en JSON.";
-    IMPORT_THEM = "Use parcelo order import FILE --labels DIR, which creates all orders of a file; with --dry-run it only checks them.", "Use parcelo order import ARCHIVO --labels DIRECTORIO, que crea todos los pedidos de un archivo; con --dry-run solo los revisa.";
+    USE_IMPORT = "Use parcelo order import FILE --labels DIR, which creates all orders of a file; with --dry-run it only checks them.", "Use parcelo order import ARCHIVO --labels DIRECTORIO, que crea todos los pedidos de un archivo; con --dry-run solo los revisa.";
     NO_ORDERS = "The file contains no orders.", "El archivo no contiene pedidos.";
 
     // Failed calls, and what to do about them.
@@ -271,7 +271,7 @@ texts! {
     OTHER_KEY = "If this is a different request, use a different idempotency key.", "Si es otra solicitud, use otra clave de idempotencia.";
     ORDER_DIFFERS = "The order was not created: an order with different content exists as {number}.", "El pedido no se creó: ya existe un pedido con otro contenido, {number}.";
     ORDER_DIFFERS_BY_REFERENCE = "The order {reference} was not created: an order with different content exists as {number}.", "El pedido {reference} no se creó: ya existe un pedido con otro contenido, {number}.";
-    ORDER_IS = "If {number} is void already, or if yours is another order, send it under a new idempotency key (the field idempotencyKey). To correct {number}, void it first: parcelo order void {number}", "Si {number} ya está anulado, o si el suyo es otro pedido, envíelo con una clave de idempotencia nueva (el campo idempotencyKey). Para corregir {number}, anúlelo primero: parcelo order void {number}";
+    ORDER_DIFFERS_HINT = "If {number} is void already, or if yours is another order, send it under a new idempotency key (the field idempotencyKey). To correct {number}, void it first: parcelo order void {number}", "Si {number} ya está anulado, o si el suyo es otro pedido, envíelo con una clave de idempotencia nueva (el campo idempotencyKey). Para corregir {number}, anúlelo primero: parcelo order void {number}";
     CREATE_NEW_ORDER = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Use another trackingNumber, or leave it out to have one generated.", "Use otro trackingNumber u omítalo para que se genere uno.";
     WAIT = "Wait {n} s, then try again.", "Espere {n} s e inténtelo de nuevo.";

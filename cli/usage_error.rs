@@ -38,7 +38,7 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
             let command = context(ContextKind::InvalidSubcommand);
             let nearest = context(ContextKind::SuggestedSubcommand);
             let hint = match (&*nearest, subcommands(&error.render().to_string())) {
-                ("", Some(names)) => texts::THERE_ARE.with(&[("values", &names)]),
+                ("", Some(names)) => texts::KNOWN_COMMANDS.with(&[("values", &names)]),
                 _ => suggest(&nearest),
             };
             Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &command)]), hint)

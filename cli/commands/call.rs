@@ -58,9 +58,9 @@ pub(super) async fn for_each<'a, T>(
         match call(number).await {
             Ok(one) => found.push(one),
             Err(failure) => {
-                let goes_on = failure.is_of_one_parcel();
+                let can_continue = failure.is_of_one_parcel();
                 failed.push((number.to_string(), failure));
-                if !goes_on {
+                if !can_continue {
                     break;
                 }
             }

@@ -25,7 +25,7 @@ pub(crate) struct Preflight {
 }
 
 /// Maximum duration of the DNS lookup.
-const STEP_TIMEOUT: Duration = Duration::from_secs(10);
+const DNS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum clock skew without a warning, far below the 300 s at which webhooks are rejected.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
@@ -101,7 +101,7 @@ async fn resolve_host(host: &str, port: u16) -> Result<String, Failure> {
         Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
             .hint(texts::CHECK_ADDRESS)
     };
-    match timeout(STEP_TIMEOUT, lookup_host((host, port))).await {
+    match timeout(DNS_TIMEOUT, lookup_host((host, port))).await {
         Ok(Ok(found)) => {
             let mut found: Vec<_> = found.map(|address| address.ip().to_string()).collect();
             found.dedup();
@@ -151,8 +151,9 @@ fn format_duration(seconds: u64) -> Message {
 fn check_limits(health: &Reply<Health>) -> Check {
     match health.meta().rate_limit {
         Some(limit) => {
-            let [most, left] = [limit.limit, limit.remaining].map(|number| number.to_string());
-            let values = [("limit", &*most), ("remaining", &*left)];
+            let [per_second, remaining] =
+                [limit.limit, limit.remaining].map(|number| number.to_string());
+            let values = [("limit", &*per_second), ("remaining", &*remaining)];
             Check::passed(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
         }
         None => Check::skipped(LIMITS.0, LIMITS.1, texts::NO_LIMITS),

@@ -79,7 +79,7 @@ pub(super) async fn import(
         return Ok(CommandOutcome { notes, ..outcome(results).failing(failure) });
     }
     let (journal, known) = Journal::open(&plan.journal(), plan.resume, origin)?;
-    check_parcels_exist(client, plan, known.ends.as_ref()).await?;
+    check_parcels_exist(client, plan, known.first_and_last.as_ref()).await?;
     let importer = RowImporter::new(client, plan, journal, known.orders);
     let mut notes: Vec<_> =
         encoding_note(&file, plan).into_iter().chain(importer.notes(&prescan)).collect();
@@ -87,7 +87,7 @@ pub(super) async fn import(
     let progress = Progress::new(prescan.rows, plan.quiet, options);
     let in_flight = BTreeMap::new();
     let run = ImportRun { importer: &importer, prescan: &prescan, reports, in_flight, progress };
-    let (reports, stop) = run.all(rows, plan.concurrency).await;
+    let (reports, stop) = run.send_all(rows, plan.concurrency).await;
     let counts = reports.counts();
     let done = done_rows(&counts, prescan.rows);
     // Existing orders are reported even if the results cannot be saved.
@@ -111,11 +111,11 @@ pub(super) async fn import(
 async fn check_parcels_exist(
     client: &Client,
     plan: &ImportPlan,
-    ends: Option<&[TrackingNumber; 2]>,
+    first_and_last: Option<&[TrackingNumber; 2]>,
 ) -> Result<(), Failure> {
     // In production, no parcel is deleted while its journal can be resumed.
-    let ends = ends.filter(|_| client.environment() == Environment::Sandbox);
-    for number in ends.into_iter().flatten() {
+    let numbers = first_and_last.filter(|_| client.environment() == Environment::Sandbox);
+    for number in numbers.into_iter().flatten() {
         let found = client.tracking().get(number).await;
         // Any other failure will be reported by the rows.
         if found.is_err_and(|error| error.known_code() == Some(ErrorCode::ParcelNotFound)) {
@@ -240,7 +240,7 @@ const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl ImportRun<'_> {
     /// Sends all rows, several at a time. Rows that were not sent when it stops are reported too.
-    async fn all(
+    async fn send_all(
         mut self,
         mut rows: RowReader<'_>,
         concurrency: usize,

@@ -137,7 +137,7 @@ pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome
     match &*parcels {
         [] if !meta.is_partial => {
             Err(Failure::new(Exit::NotFound, "PARCEL_NOT_FOUND", texts::NO_PARCELS)
-                .hint(texts::SEARCH_OTHERWISE))
+                .hint(texts::SEARCH_HINT))
         }
         [Ok(parcel)] if !meta.is_partial => show_outcome(client, parcel).await,
         _ => Ok(several_matches(parcels, meta)),
@@ -164,7 +164,7 @@ fn several_matches(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandO
         }
         PageMeta { is_partial: true, .. } => (texts::AT_LEAST_PARCELS, texts::NOT_ALL_SEARCHED),
         PageMeta { total, .. } if total > parcels.len() as u64 => {
-            (texts::SEVERAL_PARCELS, texts::TYPE_MORE)
+            (texts::SEVERAL_PARCELS, texts::NARROW_SEARCH)
         }
         _ => (texts::SEVERAL_PARCELS, texts::SHOW_BY_NUMBER),
     };

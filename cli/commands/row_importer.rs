@@ -108,7 +108,7 @@ impl<'a> RowImporter<'a> {
             Err(ended) => return *ended,
         };
         let report = RowReport::new(&row, imported.outcome);
-        let label = self.label(&imported).await;
+        let label = self.save_label(&imported).await;
         let report = RowReport {
             tracking_number: Some(imported.number),
             warnings: merge_warnings(report.warnings, imported.warnings),
@@ -304,7 +304,7 @@ impl<'a> RowImporter<'a> {
     }
 
     /// Saves the label's file, unless an earlier run did.
-    async fn label(&self, imported: &ImportedOrder) -> Result<PathBuf, Error> {
+    async fn save_label(&self, imported: &ImportedOrder) -> Result<PathBuf, Error> {
         let ImportedOrder { number, outcome, .. } = imported;
         let file = self.plan.labels.join(label::file_name(number, self.plan.format));
         if *outcome == RowOutcome::Created || !file.is_file() {
@@ -314,8 +314,8 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// Returns the row's key with its history, because of which the client refuses an expired key. The key is parsed again, because
-/// clones share their history, and a row that is sent as new must not have the old one.
+/// Returns the row's key with its history, so that the client refuses it once it has expired. The key is parsed again,
+/// because clones share their history, and a row that is sent as new must not have the old one.
 fn key_with_history(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     fresh.with_state(before.unwrap_or(&KeyState::default()))

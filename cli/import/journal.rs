@@ -108,7 +108,7 @@ pub(crate) struct JournalContents {
     origin: Option<Origin>,
     pub(crate) orders: RecordedOrders,
     /// The first and the last parcel that were created.
-    pub(crate) ends: Option<[TrackingNumber; 2]>,
+    pub(crate) first_and_last: Option<[TrackingNumber; 2]>,
 }
 
 /// The journal of a running import, locked by this process.
@@ -286,8 +286,9 @@ fn read_journal(file: &mut File) -> Result<JournalContents, JournalError> {
             _ if contents.origin.is_none() => return Err(JournalError::InvalidLine(number)),
             JournalEntry::Created { ref tracking_number, .. } => {
                 let last = tracking_number.clone();
-                let first = contents.ends.take().map_or_else(|| last.clone(), |[first, _]| first);
-                contents.ends = Some([first, last]);
+                let first =
+                    contents.first_and_last.take().map_or_else(|| last.clone(), |[first, _]| first);
+                contents.first_and_last = Some([first, last]);
                 apply(&mut contents.orders, entry);
             }
             JournalEntry::Sent { .. } | JournalEntry::NotCreated { .. } => {
@@ -354,7 +355,7 @@ mod tests {
         let path = folder.path().join("a.journal");
         let here = origin("http://127.0.0.1:1", 7);
         let (journal, known) = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
-        assert!(known.orders.is_empty() && known.ends.is_none());
+        assert!(known.orders.is_empty() && known.first_and_last.is_none());
         let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
         let created =
             JournalEntry::Created { key: "order-one".into(), tracking_number: number.clone() };
@@ -377,7 +378,7 @@ mod tests {
         .unwrap();
 
         let (_journal, known) = reopened(&path, &here);
-        assert_eq!(known.ends, Some([number.clone(), number.clone()]));
+        assert_eq!(known.first_and_last, Some([number.clone(), number.clone()]));
         let orders = known.orders;
         assert!(matches!(&orders["order-one"], RecordedOrder::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));

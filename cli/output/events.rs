@@ -61,7 +61,7 @@ impl EventPrinter {
         let number = number(&event.data).unwrap_or_default();
         // If the target cannot be reached, the service gets this status.
         let unreached = ErrorCode::ServiceUnavailable.status();
-        let status = forwarded.as_ref().map(|answer| *answer.as_ref().unwrap_or(&unreached));
+        let status = forwarded.as_ref().map(|outcome| *outcome.as_ref().unwrap_or(&unreached));
         match self.0.format {
             Format::Json | Format::Ndjson => {
                 let document = json!({"id": id, "event": body, "forwardedStatus": status});

@@ -215,7 +215,7 @@ impl Resolver {
     }
 
     fn profile_check(&self) -> Check {
-        let seen = self.settings.profile().and_then(|_| {
+        let result = self.settings.profile().and_then(|_| {
             let (name, profiles) = (self.settings.name()?, self.settings.profiles()?);
             Ok(match profiles.filter(|profiles| profiles.file.exists()) {
                 Some(profiles) => {
@@ -225,7 +225,7 @@ impl Resolver {
                 None => texts::NO_CONFIG.into(),
             })
         });
-        let check = check("profile", texts::PROFILE, seen);
+        let check = check("profile", texts::PROFILE, result);
         if self.settings.has_exposed_keys() { check.warning(texts::EXPOSED_HINT) } else { check }
     }
 
@@ -241,16 +241,16 @@ impl Resolver {
     }
 }
 
-fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
-    match seen {
+fn check(name: &'static str, title: texts::Text, result: Result<texts::Message, Failure>) -> Check {
+    match result {
         Ok(detail) => Check::passed(name, title, detail),
         Err(err) => Check::failed(name, title, &err),
     }
 }
 
-fn key_check(seen: Result<(ApiKey, Message), Failure>) -> Check {
+fn key_check(result: Result<(ApiKey, Message), Failure>) -> Check {
     let (name, title) = ("key", texts::CHECK_API_KEY);
-    match seen {
+    match result {
         Ok((key, place)) if key.looks_mistyped() => {
             let detail = Message::from(texts::MISTYPED_KEY).and(&place);
             // The checks continue, because only the service knows its keys.

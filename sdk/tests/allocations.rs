@@ -31,14 +31,14 @@ fn a_call_allocates_little_more_than_reqwest_alone() {
     let raw = reqwest::Client::new();
     let alone = min_allocations(&runtime, || async {
         let request = raw.post(&url).header("X-API-Key", key().secret());
-        let answer = request.json(&order).send().await.unwrap();
-        std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
+        let response = request.json(&order).send().await.unwrap();
+        std::hint::black_box(response.json::<CreatedOrder>().await.unwrap());
     });
     let usual = with_middleware();
     let middleware = min_allocations(&runtime, || async {
         let request = usual.post(&url).header("X-API-Key", key().secret());
-        let answer = request.json(&order).send().await.unwrap();
-        std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
+        let response = request.json(&order).send().await.unwrap();
+        std::hint::black_box(response.json::<CreatedOrder>().await.unwrap());
     });
     let builder = Client::builder(key()).base_url(&address).unwrap();
     let client = builder.rate_limit(RateLimit::off()).build().unwrap();
@@ -72,7 +72,7 @@ fn min_allocations<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() ->
     (0..30).map(counted).min().unwrap()
 }
 
-/// Starts a server, on threads of its own, that answers every request identically.
+/// Starts a server, on threads of its own, that responds to every request identically.
 fn serve_constant() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

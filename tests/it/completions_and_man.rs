@@ -69,8 +69,8 @@ fn bash_completes_statuses_countries_and_profiles() {
             binary.display(),
             dir.path(".").display(),
         );
-        let answer = run_program("bash", &["--norc", "-c", &ask]);
-        assert_eq!(answer, (true, format!("{expected}\n")), "{words}");
+        let output = run_program("bash", &["--norc", "-c", &ask]);
+        assert_eq!(output, (true, format!("{expected}\n")), "{words}");
     }
     for (shell, names) in [
         ("zsh", "'--profile=["),

@@ -64,7 +64,10 @@ fn import(dir: &Workdir) -> Vec<String> {
         "{}",
         output.text()
     );
-    assert!(output.text().contains(export::COUNTRY_NAME), "warnings hide no row that is wrong");
+    assert!(
+        output.text().contains(export::COUNTRY_NAME),
+        "invalid rows are shown despite warnings"
+    );
     let named = rows.iter().find(|row| row["column"] == "Shipping Country").unwrap();
     assert_eq!(named["suggestion"], "EC");
     let unclassified = rows.iter().find(|row| row["reference"] == export::WITHOUT_HS_CODE).unwrap();
@@ -141,7 +144,7 @@ fn export_and_import(dir: &Workdir, numbers: &[String]) {
             (cell.trim_start_matches('\'').to_owned(), cell.clone())
         })
         .collect();
-    assert_eq!(cells[export::FORMULA], "'=1040", "no spreadsheet runs it");
+    assert_eq!(cells[export::FORMULA], "'=1040", "spreadsheets do not run it as a formula");
     let cell = |reference: &str| cells.get(reference).map_or(reference, String::as_str).to_owned();
     fs::write(dir.path("orders.csv"), export::orders(cell)).unwrap();
     let again: RunOutput = dir.run(&format!("{IMPORT} --labels again -o json"));
@@ -183,7 +186,10 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     assert_eq!(page.status, 200);
     assert!(page.text.contains(&numbers[0]) && page.text.contains("Recolectado"), "{}", page.text);
     let link = first.link(&format!("List-Unsubscribe: <{site}")).to_owned();
-    assert!(server.open_link(&link).await.text.contains("<form"), "looking changes nothing");
+    assert!(
+        server.open_link(&link).await.text.contains("<form"),
+        "opening the link does not unsubscribe"
+    );
     assert_eq!(server.unsubscribe(&link).await.status, 200);
 
     // Customs hold the parcel: the shop is notified by e-mail and by webhook, and the receiver, who has unsubscribed,

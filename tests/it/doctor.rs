@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fake_servers,
-    shop::{RunOutput, Shop, Workdir},
+    shop::{RunOutput, TestShop, Workdir},
 };
 
 const CHECKS: [&str; 8] =
@@ -20,7 +20,7 @@ fn states(output: &RunOutput) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_check_passes_except_a_clock_months_ahead() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let output = shop.run("doctor -o json");
     assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
     let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
@@ -48,9 +48,9 @@ async fn every_check_passes_except_a_clock_months_ahead() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_failed_check_sets_the_exit_code() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let (url, secret) = (shop.server.url(), shop.key.secret());
-    let foreign = Shop::open().await.server.key().name("Other").issue();
+    let foreign = TestShop::open().await.server.key().name("Other").issue();
     let missing = fake_servers::unused_address();
     let table = [
         (secret, "", 2, "ok failed ok skipped skipped skipped skipped skipped"),
@@ -81,7 +81,7 @@ async fn the_first_failed_check_sets_the_exit_code() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_key_is_shown_with_its_source() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
     let dir = Workdir::new("", "");
     let line = format!("config init home --api-key-stdin --base-url {}", shop.server.url());
@@ -110,7 +110,7 @@ async fn a_mistyped_key_is_shown_with_its_source() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_in_the_address_are_never_printed() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
+    let dir = Workdir::new(TestShop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
     let output = dir.run("doctor -o json");
     assert_eq!(output.code, 2);
     assert!(!output.shows("geheim"), "{output:?}");

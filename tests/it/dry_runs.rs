@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::{
     fake_servers,
-    shop::{Shop, Workdir},
+    shop::{TestShop, Workdir},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::unused_address());
+    let dir = Workdir::new(TestShop::open().await.key.secret(), &fake_servers::unused_address());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
@@ -55,7 +55,7 @@ async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_shows_each_label_and_body_to_be_sent() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let both = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dry-run -o json").json();
     assert_eq!(both.as_array().unwrap().len(), 2);
     let body = shop.run("order create order.json --dry-run -o json").json()[0]["body"].clone();
@@ -69,7 +69,7 @@ async fn a_dry_run_shows_each_label_and_body_to_be_sent() {
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_shown_curl_line_runs_in_a_shell() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut order = crate::shop::order("SB-SUCCESS-0001");
     order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
     shop.dir.write("order.json", &order);
@@ -84,7 +84,7 @@ async fn the_shown_curl_line_runs_in_a_shell() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_has_the_key_and_prints_the_response_unchanged() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let health = shop.run("api GET /api/v1/health");
     assert_eq!((health.code, &health.json()["status"]), (0, &json!("ok")), "{health:?}");
     let created = shop.run("api post /api/v1/orders/create --data order.json");
@@ -105,7 +105,7 @@ async fn a_raw_call_has_the_key_and_prints_the_response_unchanged() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_cannot_control_the_terminal() {
-    let key = Shop::open().await.key;
+    let key = TestShop::open().await.key;
     for head in [
         "200 OK\r\ncontent-type: text/plain",
         "200 OK\r\ncontent-type: application/json; charset=utf-8",
@@ -115,13 +115,13 @@ async fn a_response_cannot_control_the_terminal() {
         let output = tokio::task::block_in_place(|| dir.run_on_terminal("api GET /page", ""));
         assert_eq!((output.code, output.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
         let piped = dir.run("api GET /page");
-        assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: as it came");
+        assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: unchanged");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_fails_like_every_other_call() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.dir.write("empty.json", &json!({}));
     let table = [
         ("api GET /api/v1/nothing", 5, "NOT_FOUND"),
@@ -141,7 +141,7 @@ async fn a_raw_call_fails_like_every_other_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_is_retried_where_that_is_safe() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let dir = Workdir::new(shop.key.secret(), &fake_servers::start_closing_connections().await);
     let attempts = |line: &str| {
         let output = dir.run(&format!("{line} -v"));

@@ -1,4 +1,4 @@
-//! Fake servers that do what the real one never does: cut connections, never answer, always give the same response, or
+//! Fake servers that do what the real one never does: cut connections, never respond, always give the same response, or
 //! have an untrusted certificate.
 
 use std::sync::{
@@ -39,7 +39,7 @@ pub(crate) async fn start_closing_connections() -> String {
     url
 }
 
-/// Starts a server that reads one request, notifies the test, and never answers.
+/// Starts a server that reads one request, notifies the test, and never responds.
 pub(crate) async fn start_silent() -> (String, Arc<Notify>) {
     let (listener, url) = listen().await;
     let taken = Arc::new(Notify::new());
@@ -61,16 +61,16 @@ pub(crate) async fn start_with_response(head: &'static str, body: &'static str) 
             let mut stream = listener.accept().await.unwrap().0;
             take_request(&mut stream).await;
             let length = body.len();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
             );
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
         }
     });
     url
 }
 
-/// Starts a server that answers every request with this status, and sends the request unchanged to the test.
+/// Starts a server that responds to every request with this status, and sends the request unchanged to the test.
 pub(crate) async fn start_recording(status: &'static str) -> (String, UnboundedReceiver<Vec<u8>>) {
     let (listener, url) = listen().await;
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -78,9 +78,9 @@ pub(crate) async fn start_recording(status: &'static str) -> (String, UnboundedR
         loop {
             let mut stream = listener.accept().await.unwrap().0;
             let request = take_request(&mut stream).await;
-            let answer =
+            let response =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
             sender.send(request).unwrap();
         }
     });
@@ -121,10 +121,10 @@ pub(crate) async fn start_untrusted_tls() -> UntrustedServer {
             let body =
                 r#"{"success":false,"error":{"code":"AUTH_INVALID_API_KEY","message":"No."}}"#;
             let length = body.len();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 401 No\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
             );
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
         }
     });

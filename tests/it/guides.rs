@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     imports::shops::{MAP, SENDER, SHOPIFY},
-    shop::{Shop, order},
+    shop::{TestShop, order},
 };
 
 const GUIDES: [&str; 2] =
@@ -37,7 +37,7 @@ fn is_skipped(command: &str) -> bool {
 }
 
 /// Creates everything that a command in the guides may read.
-fn prepare(shop: &Shop, command: &str) {
+fn prepare(shop: &TestShop, command: &str) {
     let write = |name: &str, content: &str| fs::write(shop.dir.path(name), content).unwrap();
     shop.create(NUMBER);
     if command.contains("--watch") {
@@ -84,7 +84,7 @@ async fn every_command_in_the_guides_runs() {
     let run: Vec<_> = commands.iter().filter(|command| !is_skipped(command)).collect();
     assert!(run.len() > 20, "{run:?}");
     for command in run {
-        let shop = Shop::open().await;
+        let shop = TestShop::open().await;
         prepare(&shop, command);
         let url = shop.server.url();
         let line = command.replace("https://api.example.com", url);

@@ -11,7 +11,7 @@ use std::{collections::HashMap, fs};
 use parcelo::Operation;
 use serde_json::Value;
 
-use crate::shop::{RunOutput, Shop};
+use crate::shop::{RunOutput, TestShop};
 
 const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_city,sender_state,\
     sender_zip,sender_country,receiver_name,receiver_phone,receiver_national_id,receiver_id_type,\
@@ -35,7 +35,7 @@ fn rows(count: usize) -> Vec<String> {
     (1..=count).map(|n| row(&format!("A-{n}"))).collect()
 }
 
-impl Shop {
+impl TestShop {
     /// Opens a shop whose `orders.csv` has this many valid rows.
     async fn with_rows(count: usize) -> Self {
         let shop = Self::open().await;
@@ -97,7 +97,7 @@ fn assert_outcomes(output: &RunOutput, code: i32, expected: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_becomes_parcels_with_labels_and_results() {
-    let shop = Shop::with_rows(3).await;
+    let shop = TestShop::with_rows(3).await;
     let output = shop.import("");
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(output.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
@@ -118,7 +118,7 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_formula_is_written_as_text_and_read_back_unchanged() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let references = ["=1+1", "+1", "-1", "@A1", "'=1", "'t-1"];
     shop.write_file("orders.csv", sheet(&references.map(row)));
     assert_eq!(shop.import("").code, 0);
@@ -144,7 +144,7 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn valid_rows_are_created_and_invalid_ones_named() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let zip = row("A-2").replace("170515", "99");
     let two = row("A-3").replace("1.25", "heavy").replace(",EC,", ",ec,");
     shop.write_file("orders.csv", sheet(&[row("A-1"), zip, two, row("")]));
@@ -179,7 +179,7 @@ async fn valid_rows_are_created_and_invalid_ones_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_only_and_all_or_nothing_send_nothing() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let bad = row("A-2").replace(",EC,", ",XX,");
     for (rows, options, code, words) in [
         (vec![row("A-1"), row("A-2")], "--dry-run", 0, ["valid", "valid"]),
@@ -200,7 +200,7 @@ async fn check_only_and_all_or_nothing_send_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_rows_with_a_reference_are_one_order_or_both_invalid() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let other = row("B-1").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
     let output = shop.import("-o ndjson");
@@ -212,13 +212,13 @@ async fn two_rows_with_a_reference_are_one_order_or_both_invalid() {
         .collect();
     assert!(messages[1].starts_with("Row 5 has") && messages[3].starts_with("Row 3 has"));
     assert!(messages[2].contains("row 2"), "{messages:?}");
-    assert_eq!(output.lines()[1]["errors"][0]["column"], "reference", "as its other faults say it");
+    assert_eq!(output.lines()[1]["errors"][0]["column"], "reference", "named as in other faults");
     assert_eq!(shop.creations(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_format_has_the_same_rows_and_only_text_has_progress() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.write_file("orders.csv", sheet(&[row("A-1"), row("A-2").replace(",EC,", ",XX,")]));
     let document = shop.import("-o json");
     assert_eq!(document.code, 10);
@@ -238,7 +238,7 @@ async fn every_format_has_the_same_rows_and_only_text_has_progress() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     let labels = shop.server.faults();
     labels.on(Operation::DownloadLabel).first(1).error(parcelo::ErrorCode::LabelNotFound);
     let output = shop.import("-f zpl --concurrency 1 -o ndjson");
@@ -254,7 +254,7 @@ async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_has_columns_for_company_flat_and_customs() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let more = "receiver_company,receiver_line2,contents_category,incoterm,product_description,\
         product_quantity,product_value,product_hs_code,product_origin,product_net_weight_kg";
     let cells = "Andina S.A.,Dpto. 402,SALE_OF_GOODS,DAP,Shirt,2,22.75,610910,CO,0.25";
@@ -275,17 +275,17 @@ async fn an_import_has_columns_for_company_flat_and_customs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn merged_labels_are_in_the_order_of_the_rows() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut some = rows(4);
     some[1] = some[1].replace(",EC,", ",XX,");
     shop.write_file("orders.csv", sheet(&some));
     let first = shop.import("--merge day.zpl");
     assert_eq!(first.code, 10, "{first:?}");
-    let numbers = |shop: &Shop| -> Vec<String> {
+    let numbers = |shop: &TestShop| -> Vec<String> {
         let numbers = shop.results().into_iter().map(|row| row["trackingNumber"].clone());
         numbers.filter(|number| !number.is_empty()).collect()
     };
-    let merged = |shop: &Shop| -> Vec<u8> {
+    let merged = |shop: &TestShop| -> Vec<u8> {
         let each = numbers(shop).into_iter();
         each.flat_map(|number| shop.run(&format!("label get {number} -f zpl -d -")).stdout)
             .collect()

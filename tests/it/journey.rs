@@ -5,11 +5,11 @@ use std::time::Duration;
 use parcelo::{Outcome, ParcelStatus, TrackingNumber};
 use serde_json::json;
 
-use crate::shop::Shop;
+use crate::shop::TestShop;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_becomes_a_delivered_parcel() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut order = shop.run("order template --country EC").json();
     order["trackingNumber"] = json!("SB-SUCCESS-0077");
     shop.dir.write("order.json", &order);
@@ -43,7 +43,7 @@ async fn a_template_becomes_a_delivered_parcel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_and_the_sdk_see_the_same_parcel() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.create("SB-RTS-000001");
     let client = shop.server.client(&shop.key);
     let number = TrackingNumber::parse("sb-rts-000001").unwrap();
@@ -57,7 +57,7 @@ async fn the_command_line_and_the_sdk_see_the_same_parcel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_replays_an_order_created_by_the_sdk() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let order: parcelo::OrderRequest =
         serde_json::from_slice(&shop.dir.read("order.json")).unwrap();
     let client = shop.server.client(&shop.key);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::shop::Shop;
+use crate::shop::TestShop;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -14,7 +14,7 @@ fn without_link(text: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn get_saves_a_valid_file_of_each_format() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let table: [(&str, &str, &[u8], &[u8]); 4] = [
         ("", "label-SB-SUCCESS-0001.pdf", b"%PDF-", b"%%EOF"),
         ("-f zpl", "label-SB-SUCCESS-0001.zpl", b"^XA", b"^XZ"),
@@ -33,7 +33,7 @@ async fn get_saves_a_valid_file_of_each_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_files_are_four_by_six_inch_labels_with_the_number() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let png = shop.run("label get SB-SUCCESS-0001 -f png -d -").stdout;
     let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     assert_eq!((side(16), side(20)), (812, 1218));
@@ -45,7 +45,7 @@ async fn the_files_are_four_by_six_inch_labels_with_the_number() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn get_reports_saved_files_in_every_format() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let one = shop.run("label get SB-SUCCESS-0001 -f zpl -o json").json();
     let bytes = shop.dir.read("label-SB-SUCCESS-0001.zpl").len();
     let expected = json!({"trackingNumber": "SB-SUCCESS-0001", "format": "ZPL",
@@ -61,7 +61,7 @@ async fn get_reports_saved_files_in_every_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn standard_output_gets_only_the_file() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     shop.run("label get SB-SUCCESS-0001 -f png");
     let raw = shop.run("label get SB-SUCCESS-0001 -f png -d -");
     assert_eq!((raw.code, &*raw.stderr), (0, ""));
@@ -75,7 +75,7 @@ async fn standard_output_gets_only_the_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_labels_are_merged_in_the_order_of_the_numbers() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let both = "label get SB-SUCCESS-0002 SB-SUCCESS-0001";
     let output = shop.run(&format!("{both} --merge day.pdf -o json"));
     assert_eq!((output.code, &*output.stderr), (0, ""));
@@ -95,7 +95,7 @@ async fn many_labels_are_merged_in_the_order_of_the_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_can_be_selected_by_manifest() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let both = "SB-SUCCESS-0002 SB-SUCCESS-0001";
     let submitted = shop.run(&format!("manifest submit --awb 176-12345675 {both} -o json")).json();
     let id = submitted["manifestId"].as_str().unwrap();
@@ -125,7 +125,7 @@ async fn labels_can_be_selected_by_manifest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merge_with_a_missing_label_saves_nothing() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run("label get SB-SUCCESS-0001 SB-ABSENT-0001 --merge day.pdf");
     assert_eq!((output.code, &*output.stdout), (6, &b""[..]), "{output:?}");
     assert!(output.stderr.contains("SB-ABSENT-0001"), "{output:?}");
@@ -142,7 +142,7 @@ async fn a_merge_with_a_missing_label_saves_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_a_hundred_labels_become_numbered_files() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let numbers = shop.server.seed_parcels(101).await;
     let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
     let output = shop.run(&format!("label get {} --merge day.zpl", numbers.join(" ")));
@@ -155,7 +155,7 @@ async fn more_than_a_hundred_labels_become_numbered_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn get_refuses_unknown_numbers_and_unwritable_targets() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     for (line, code) in [
         ("label get SB-UNKNOWN-01", 5),
         ("label get SB-UNKNOWN-01 SB-UNKNOWN-02", 5),
@@ -182,7 +182,7 @@ async fn get_refuses_unknown_numbers_and_unwritable_targets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_describes_a_label_even_after_a_void() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     insta::assert_snapshot!("label", without_link(people.text()));
@@ -211,8 +211,8 @@ async fn show_describes_a_label_even_after_a_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reprint_is_a_marked_new_version_once_per_key() {
-    let shop = Shop::with_two_parcels().await;
+async fn a_reprint_creates_one_marked_version_per_key() {
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let label = output.json();
@@ -237,7 +237,7 @@ async fn a_reprint_is_a_marked_new_version_once_per_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let long = "x".repeat(256);
     let table = [
@@ -252,7 +252,7 @@ async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
     for (line, exit, code) in table {
         let output = shop.run(&format!("{line} -o json"));
         output.assert_error(exit, code);
-        assert!(output.error()["hint"].is_string(), "{line}: it says hint: {output:?}");
+        assert!(output.error()["hint"].is_string(), "{line}: no hint: {output:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
@@ -261,7 +261,7 @@ async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
     use std::os::unix::fs::PermissionsExt;
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let line = "label show SB-SUCCESS-0001 --open";
     let piped = shop.run(line);
     assert_eq!(piped.code, 2);
@@ -296,7 +296,7 @@ async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unsaved_label_is_reported_with_a_reason() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.run("order create order.json");
     for lang in ["en", "es"] {
         let output = shop.run(&format!("label get SB-SUCCESS-0001 --dir /proc/self --lang {lang}"));
@@ -309,7 +309,7 @@ async fn an_unsaved_label_is_reported_with_a_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_is_written_to_pipes_and_through_symlinks() {
     use std::{fs, os::unix::fs::FileTypeExt, process::Command};
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let pipe = shop.dir.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = std::thread::spawn({
@@ -330,7 +330,7 @@ async fn a_label_is_written_to_pipes_and_through_symlinks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invoices_are_saved_like_labels() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d out/papers -o json");
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let file = "out/papers/invoice-SB-SUCCESS-0002.pdf";

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::shop::{Shop, Workdir};
+use crate::shop::{TestShop, Workdir};
 
 const BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 17612345675 \
     --flight EK213 --departure 2026-01-11 --from MIA --to UIO --reference PO-77";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_lists_its_parcels_and_changes_their_status() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run(BOTH);
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let id = output.text().split_whitespace().nth(1).unwrap();
@@ -24,7 +24,7 @@ async fn submit_lists_its_parcels_and_changes_their_status() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_and_show_have_the_same_json_and_csv() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run(&format!("{BOTH} -o json"));
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let mut submitted = output.json();
@@ -63,7 +63,7 @@ async fn submit_and_show_have_the_same_json_and_csv() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let line = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 SB-UNKNOWN-01 --awb 176-12345675";
     let output = shop.run(&format!("{line} -o json"));
@@ -93,7 +93,7 @@ async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_air_waybill_is_refused_with_its_manifest() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let first = shop.run("manifest submit SB-SUCCESS-0001 --awb 176-12345675 -o json").json();
     let output = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
     let error = output.error();
@@ -104,7 +104,7 @@ async fn a_used_air_waybill_is_refused_with_its_manifest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_come_from_stdin_and_unknown_manifests_are_named() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let line = "manifest submit - --awb 176-12345675 -o json";
     let output = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
     assert_eq!((output.code, &output.json()["parcelCount"]), (0, &json!(2)), "{output:?}");

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use crate::{
     fake_servers,
-    shop::{Shop, Workdir},
+    shop::{TestShop, Workdir},
 };
 
 async fn dir_with_response(body: &'static str) -> Workdir {
     Workdir::new(
-        Shop::open().await.key.secret(),
+        TestShop::open().await.key.secret(),
         &fake_servers::start_with_response("200 OK\r\nx-request-id: req_1", body).await,
     )
 }

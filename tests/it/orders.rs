@@ -5,7 +5,7 @@ use std::fs;
 use parcelo::CountryCode;
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, Workdir, order, order_with};
+use crate::shop::{TestShop, Workdir, order, order_with};
 
 /// Returns a folder without a key or an address, for commands that work offline.
 fn offline_dir() -> Workdir {
@@ -14,7 +14,7 @@ fn offline_dir() -> Workdir {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_prints_the_number_and_saves_the_label() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let output = shop.run("order create order.json --label label.pdf");
     assert_eq!((output.code, &*output.stderr), (0, ""));
     assert!(output.text().contains("SB-SUCCESS-0001"), "{output:?}");
@@ -28,7 +28,7 @@ async fn create_prints_the_number_and_saves_the_label() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_label_format_follows_the_option_or_the_file_name() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let table: [(&str, &[u8]); 6] = [
         ("--label label.pdf", b"%PDF-"),
         ("--label label.png", b"\x89PNG\r\n\x1a\n"),
@@ -58,7 +58,7 @@ async fn the_label_format_follows_the_option_or_the_file_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_comes_from_standard_input_too() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let input = order("SB-STDIN-0001").to_string();
     let output = shop.dir.run_with("order create - -o json", &[], &input);
     assert_eq!(
@@ -72,7 +72,7 @@ async fn an_order_comes_from_standard_input_too() {
 /// PowerShell writes UTF-16 with `>`; old editors write windows-1252.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let text = order("SB-WIDE-00001").to_string();
     let little: Vec<u8> =
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
@@ -97,7 +97,7 @@ async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_prints_every_format() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let first = shop.run("order create order.json -o json");
     let created = first.json();
     assert_eq!(created["outcome"], "created");
@@ -122,7 +122,7 @@ async fn create_prints_every_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn creating_again_says_that_the_order_exists() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     assert_eq!(shop.run("order create order.json").stderr, "");
     let again = shop.run("order create order.json");
     assert_eq!(again.code, 0);
@@ -131,7 +131,7 @@ async fn creating_again_says_that_the_order_exists() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warning_is_shown_and_the_order_is_created() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut odd = order("SB-ODD-000001");
     odd["reciever"] = json!({});
     shop.dir.write("odd.json", &odd);
@@ -145,7 +145,7 @@ async fn a_warning_is_shown_and_the_order_is_created() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_fails_with_the_exit_code_of_the_reason() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.create("SB-TAKEN-0001");
     let no_zip = order_with("SB-FAULTY-001", "/receiver/address/zipCode", json!("090101"));
     let taken = order_with("SB-TAKEN-0001", "/idempotencyKey", json!("another-key-0001"));
@@ -175,7 +175,7 @@ async fn create_fails_with_the_exit_code_of_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_order_names_the_existing_parcel() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let with_reference = |value: i64, reference: Value| {
         let mut order = order_with("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(value));
         order["externalOrderId"] = reference;
@@ -194,7 +194,10 @@ async fn a_changed_order_names_the_existing_parcel() {
             for word in [words, "SB-TAKEN-0001", named] {
                 assert!(message.contains(word), "{word}: {again:?}");
             }
-            assert!(!message.contains("idempot"), "of the order before its key: {message}");
+            assert!(
+                !message.contains("idempot"),
+                "the message does not mention the key: {message}"
+            );
             assert!(hint.contains("idempotencyKey"), "{hint}");
         }
         // Following the advice works: the command that it names succeeds.
@@ -206,7 +209,7 @@ async fn a_changed_order_names_the_existing_parcel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_repeated_after_a_void_says_that_it_is_void() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     assert_eq!(shop.run("order create order.json").code, 0);
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
     let again = shop.run("order create order.json");
@@ -228,7 +231,7 @@ async fn an_order_repeated_after_a_void_says_that_it_is_void() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_with_several_orders_suggests_an_import() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let orders = ["SB-MANY-00001", "SB-MANY-00002"].map(order);
     fs::write(shop.dir.path("lines.ndjson"), format!("{}\n{}\n", orders[0], orders[1])).unwrap();
     fs::write(shop.dir.path("array.json"), json!(orders).to_string()).unwrap();
@@ -244,7 +247,11 @@ async fn a_file_with_several_orders_suggests_an_import() {
         let output = shop.run(&format!("order create {file} --lang es"));
         assert!(output.stderr.contains("2 pedidos"), "{output:?}");
     }
-    assert_eq!(shop.run("order create one.json").code, 0, "what validate takes, create takes");
+    assert_eq!(
+        shop.run("order create one.json").code,
+        0,
+        "create accepts the same file as validate"
+    );
     assert_eq!(shop.server.requests().of(parcelo::Operation::CreateOrder).count(), 1);
     // The suggested command accepts both files.
     for file in ["lines.ndjson", "array.json"] {
@@ -255,7 +262,7 @@ async fn a_file_with_several_orders_suggests_an_import() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_csv_file_suggests_an_import() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     fs::write(shop.dir.path("orders.csv"), b"reference;receiver_name\nA-1;Mar\xeda\n").unwrap();
     for command in ["order create", "order validate"] {
         let file = shop.run(&format!("{command} orders.csv"));
@@ -270,7 +277,7 @@ async fn a_csv_file_suggests_an_import() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_text_is_refused_or_warned_about() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     for (name, text) in [("lost", "Luis Pe\u{FFFD}a"), ("misread", "Luis PeÃ±a")] {
         let order = order_with("SB-DAMAGED-001", "/receiver/fullName", json!(text));
         shop.dir.write(&format!("{name}.json"), &order);
@@ -312,7 +319,7 @@ fn fields_are_set_in_every_order_that_is_validated() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_misspelt_field_is_named_with_the_missing_one() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");
     fs::write(shop.dir.path("odd.json"), misspelt).unwrap();
     let people = shop.run("order create odd.json");
@@ -324,7 +331,7 @@ async fn a_misspelt_field_is_named_with_the_missing_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_corrected_order_succeeds_under_the_same_key() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let faulty = order_with("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
     shop.dir.write("order.json", &faulty);
     assert_eq!(shop.run("order create order.json").code, 3);
@@ -334,7 +341,7 @@ async fn a_corrected_order_succeeds_under_the_same_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_created_if_the_label_cannot_be_saved() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     fs::create_dir(shop.dir.path("folder")).unwrap();
     for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
         let output = shop.run(&format!("order create order.json --label {label}"));
@@ -346,7 +353,7 @@ async fn nothing_is_created_if_the_label_cannot_be_saved() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unsaved_label_says_how_to_get_it() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let name = "x".repeat(300);
     let output = shop.run(&format!("order create order.json --label {name} -o json"));
     assert_eq!(output.code, 10, "{output:?}");
@@ -465,7 +472,7 @@ fn a_template_has_a_new_key_and_an_explanation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn set_options_change_the_file_or_replace_it() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let line = "order create order.json --set idempotencyKey=order-0002 \
         --set trackingNumber=SB-SUCCESS-0002 --set receiver.fullName=Rosa --dry-run -o json";
     let body = shop.run(line).json()[0]["body"].clone();

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::{
     fake_servers,
-    shop::{Shop, Workdir, order},
+    shop::{TestShop, Workdir, order},
 };
 
 /// Returns a shop with five parcels, created a second apart; the fifth has an order id.
-async fn shop_with_five_parcels() -> Shop {
-    let shop = Shop::open().await;
+async fn shop_with_five_parcels() -> TestShop {
+    let shop = TestShop::open().await;
     for i in 1..=5 {
         let mut order = order(&format!("SB-NUMBER-{i:04}"));
         if i == 5 {
@@ -78,7 +78,7 @@ async fn a_parcel_that_moves_to_the_next_page_is_listed_once() {
         "statusName":"x","destinationCountry":"EC","createdAt":"2026-01-05T08:00:00.000Z",
         "updatedAt":"2026-01-05T08:00:00.000Z"}],"meta":{"requestId":"req_1","page":1,"limit":1,"total":3,"totalPages":3}}"#;
     let dir = Workdir::new(
-        Shop::open().await.key.secret(),
+        TestShop::open().await.key.secret(),
         &fake_servers::start_with_response("200 OK", body).await,
     );
     let all = dir.run("parcel list --all -o json -v");
@@ -113,7 +113,7 @@ async fn a_list_is_filtered_by_status_and_country() {
     let nothing = shop.run("parcel list --search %_");
     assert_eq!(nothing.code, 3, "{nothing:?}");
     let wrong = shop.run("parcel list --status LOST");
-    assert!(wrong.stderr.contains("OUT_FOR_DELIVERY"), "names the statuses: {wrong:?}");
+    assert!(wrong.stderr.contains("OUT_FOR_DELIVERY"), "the valid statuses are named: {wrong:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +149,7 @@ async fn a_parcel_is_shown_by_any_unique_search_text() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exact_reference_wins_over_longer_ones() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let client = shop.server.client(&shop.key);
     let create = async |number: &str, reference: &str| {
         let mut order = order(number);
@@ -183,7 +183,7 @@ async fn a_parcel_is_not_shown_while_other_matches_may_exist() {
         let url =
             fake_servers::start_with_response("200 OK\r\ncontent-type: application/json", body)
                 .await;
-        let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+        let dir = Workdir::new(TestShop::open().await.key.secret(), &url);
         let output = dir.run("parcel show ana");
         assert_eq!(output.code, 11, "{output:?}");
         assert!(output.stderr.contains(says), "{output:?}");
@@ -203,7 +203,7 @@ async fn a_reset_deletes_everything_only_after_confirmation() {
     assert_eq!(unsure.code, 2);
     assert!(unsure.stderr.contains("Add --yes"), "{unsure:?}");
     let typed = shop.dir.run_with("sandbox reset -o json", &[], "yes\n");
-    assert_eq!(typed.code, 2, "a pipe is no one to ask: {typed:?}");
+    assert_eq!(typed.code, 2, "no confirmation is read from a pipe: {typed:?}");
     assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 5);
 
     let people = shop.run("sandbox reset --yes --lang es");
@@ -223,7 +223,7 @@ async fn a_reset_deletes_everything_only_after_confirmation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_can_be_piped_from_one_command_to_the_next() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let numbers = ["SB-PIPE-00001", "SB-PIPE-00002"];
     for number in &numbers {
         shop.create(number);

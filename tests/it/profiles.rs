@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::json;
 
-use crate::shop::{Shop, Workdir};
+use crate::shop::{TestShop, Workdir};
 
 /// Returns a folder without a key or an address in its environment.
 fn unconfigured_dir() -> Workdir {
@@ -21,7 +21,7 @@ fn write_profiles(dir: &Workdir, content: &str) {
 }
 
 /// Creates a profile with the shop's key and address.
-fn init_profile(dir: &Workdir, shop: &Shop, options: &str) {
+fn init_profile(dir: &Workdir, shop: &TestShop, options: &str) {
     let line = format!("config init {options} --api-key-stdin --base-url {}", shop.server.url());
     let output = dir.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
     assert_eq!(output.code, 0, "{output:?}");
@@ -30,7 +30,7 @@ fn init_profile(dir: &Workdir, shop: &Shop, options: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_is_created_once_and_used_by_every_command() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     assert_eq!(dir.run("health").code, 4);
     init_profile(&dir, &shop, "");
     assert_eq!(dir.run("health").code, 0);
@@ -47,7 +47,7 @@ async fn a_profile_is_created_once_and_used_by_every_command() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_profile_file_is_private_or_a_warning_is_shown() {
     use std::os::unix::fs::PermissionsExt;
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     init_profile(&dir, &shop, "");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = file(&dir);
@@ -71,7 +71,7 @@ async fn the_profile_file_is_private_or_a_warning_is_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flag_overrides_a_variable_and_a_variable_the_profile() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     init_profile(&dir, &shop, "home --lang es -o json");
     assert!(dir.run("health").stdout.starts_with(b"{"));
     assert!(dir.run("track short").error()["code"].is_string());
@@ -97,7 +97,7 @@ async fn a_flag_overrides_a_variable_and_a_variable_the_profile() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_profile_comes_from_flag_variable_or_selection() {
-    let (shop, other, dir) = (Shop::open().await, Shop::open().await, unconfigured_dir());
+    let (shop, other, dir) = (TestShop::open().await, TestShop::open().await, unconfigured_dir());
     init_profile(&dir, &shop, "one");
     init_profile(&dir, &other, "two -o csv");
     let url = |line: &str, variables: &[(&str, &str)]| {
@@ -120,7 +120,7 @@ async fn the_profile_comes_from_flag_variable_or_selection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn profiles_are_listed_without_their_keys() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let none = dir.run("config list");
     assert_eq!((none.code, none.text()), (0, ""));
     assert!(none.stderr.contains("config init"), "{none:?}");
@@ -172,7 +172,7 @@ fn config_path_works_for_missing_and_broken_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_exits_with_2_and_shows_no_key() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let secret = shop.key.secret();
     let table = [
         (format!("[profiles.default]\napi_key = {secret}\n"), "line 2"),
@@ -189,7 +189,7 @@ async fn a_broken_file_exits_with_2_and_shows_no_key() {
             assert!(line == "config list" || output.code == 2, "{line}: {output:?}");
         }
         assert!(dir.run("health").stderr.contains(place), "{content}");
-        assert_eq!(dir.run("order template").code, 0, "what needs no profile goes on");
+        assert_eq!(dir.run("order template").code, 0, "a command that needs no profile works");
         assert_eq!(dir.run("--version").code, 0);
     }
 }
@@ -197,7 +197,7 @@ async fn a_broken_file_exits_with_2_and_shows_no_key() {
 /// PowerShell writes UTF-16 with `>`; old editors write windows-1252.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_in_utf_16_is_read_and_other_encodings_are_named() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     init_profile(&dir, &shop, "");
     let text = format!("# piñata\n{}", fs::read_to_string(file(&dir)).unwrap());
     let wide =
@@ -216,7 +216,7 @@ async fn a_file_in_utf_16_is_read_and_other_encodings_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_refuses_unusable_values_and_a_key_as_argument() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let table = [
         (format!("config init --base-url {url}"), "", 2),
@@ -239,7 +239,7 @@ async fn init_refuses_unusable_values_and_a_key_as_argument() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_completes_an_address_without_a_scheme() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let here = shop.server.url().strip_prefix("http://").unwrap();
     let line = format!("config init --api-key-stdin --base-url {here}");
     assert_eq!(dir.run_with(&line, &[], shop.key.secret()).code, 0);
@@ -250,7 +250,7 @@ async fn init_completes_an_address_without_a_scheme() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_is_checked_before_the_key_is_prompted_for() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let address = shop.server.url().strip_prefix("http://").unwrap();
     let typed = format!("\nftp://{address}\n{address}\n\n{}\n", shop.key.secret());
     let output = dir.run_on_terminal("config init", &typed);
@@ -267,7 +267,7 @@ async fn the_address_is_checked_before_the_key_is_prompted_for() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_prompts_for_address_and_hidden_key() {
-    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    let (shop, dir) = (TestShop::open().await, unconfigured_dir());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
     let output = dir.run_on_terminal("config init", &typed);
     assert_eq!(output.code, 0, "{output:?}");
@@ -279,7 +279,7 @@ async fn a_terminal_prompts_for_address_and_hidden_key() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_key_is_prompted_for_again_and_can_be_confirmed() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let wrong =
         format!("{}{}", &secret[..secret.len() - 1], if secret.ends_with('a') { 'b' } else { 'a' });

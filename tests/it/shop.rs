@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A server, an API key for every country, and a folder with an order to Ecuador.
-pub(crate) struct Shop {
+pub(crate) struct TestShop {
     pub(crate) server: MockServer,
     pub(crate) key: ApiKey,
     pub(crate) dir: Workdir,
@@ -37,7 +37,7 @@ pub(crate) struct RunOutput {
     pub(crate) stderr: String,
 }
 
-impl Shop {
+impl TestShop {
     pub(crate) async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
         Self::new(crate::embedded::builder().clock(clock).seed(42).start().await)

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     fake_servers,
-    shop::{Shop, Workdir},
+    shop::{TestShop, Workdir},
 };
 
 type Variables = &'static [(&'static str, &'static str)];
@@ -122,7 +122,7 @@ fn values_out_of_range_and_conflicts_suggest_valid_ones() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_without_its_scheme_gets_a_suggestion() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     for (language, expected) in [("en", "begin it with http://"), ("es", "comenzar con http://")] {
         let line = format!("track SB-SUCCESS-0001 --base-url 127.0.0.1:8081 --lang {language}");
         let output = shop.run(&line);
@@ -132,7 +132,7 @@ async fn an_address_without_its_scheme_gets_a_suggestion() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_names_field_and_remedy_in_both_languages() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut bad = crate::shop::order("SB-SUCCESS-0001");
     bad["receiver"]["address"]["zipCode"] = json!("090101");
     bad["receiver"]["nationalId"] = json!("12");
@@ -148,7 +148,7 @@ async fn an_error_names_field_and_remedy_in_both_languages() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verbose_shows_attempts_waits_and_the_response() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let output = shop.run("health -v");
     assert_eq!(output.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
     let dir = Workdir::new(shop.key.secret(), &fake_servers::unused_address());
@@ -162,7 +162,7 @@ async fn verbose_shows_attempts_waits_and_the_response() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn colours_depend_on_terminal_option_and_environment() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let table: [(Variables, bool); 3] = [
         (&[], false),
         (&[("CLICOLOR_FORCE", "1")], true),
@@ -179,7 +179,7 @@ async fn colours_depend_on_terminal_option_and_environment() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_colour_option_overrides_the_environment() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.create("SB-SUCCESS-0001");
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
     for (option, variables, coloured) in [
@@ -202,7 +202,7 @@ async fn the_colour_option_overrides_the_environment() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_fails_names_address_and_cause() {
     let url = fake_servers::unused_address();
-    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(TestShop::open().await.key.secret(), &url);
     for (language, address) in [("en", "Address:"), ("es", "Dirección:")] {
         let output = dir.run(&format!("health --lang {language}"));
         assert!(output.stderr.contains(&format!("{address} {url}")), "{output:?}");
@@ -215,7 +215,7 @@ async fn a_connection_that_fails_names_address_and_cause() {
 
 /// Returns every line of a table on a terminal of this width.
 #[cfg(target_os = "linux")]
-fn lines_on_terminal(shop: &Shop, line: &str, columns: u16) -> Vec<String> {
+fn lines_on_terminal(shop: &TestShop, line: &str, columns: u16) -> Vec<String> {
     let script = format!(
         "#!/bin/sh\nstty rows 24 cols {columns}\nexec {} {line}\n",
         env!("CARGO_BIN_EXE_parcelo")
@@ -235,7 +235,7 @@ fn lines_on_terminal(shop: &Shop, line: &str, columns: u16) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
 async fn a_table_fits_the_terminal_without_cutting_numbers() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let number = "SB-SUCCESS-0001-ABCDEFGHIJKLMN";
     shop.create(number);
     let lists = [
@@ -260,7 +260,7 @@ async fn server_texts_cannot_control_the_terminal() {
         "{\"success\":false,\"error\":{\"code\":\"PARCEL_NOT_FOUND\",\"message\":\"\\u001b[2Jgone\"}}",
     )
     .await;
-    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(TestShop::open().await.key.secret(), &url);
     let output = dir.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
     assert_eq!(output.code, 5);
     assert!(
@@ -279,7 +279,7 @@ async fn bidirectional_text_cannot_reorder_terminal_lines() {
             "location":"Quito\u202e DEREVILED\u2066\u061c\u200f\u009b2J","description":"a\u2028b"}]}"#,
     )
     .await;
-    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(TestShop::open().await.key.secret(), &url);
     let turners = ['\u{61c}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
     for format in ["table", "json", "ndjson"] {
         let output = dir.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::Shop;
+use crate::shop::TestShop;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn track_shows_the_status_in_every_format() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let people = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     insta::assert_snapshot!("track", people.text());
@@ -40,7 +40,7 @@ async fn track_shows_the_status_in_every_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_numbers_come_from_standard_input_and_keep_their_order() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
     let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
     let output = shop.dir.run_with("track - --history -o json", &[], &input);
@@ -56,14 +56,18 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     let mixed = shop.dir.run_with("track SB-SUCCESS-0001 - -o json", &[], "SB-SUCCESS-0002");
     assert_eq!((mixed.code, &mixed.json()[1]["trackingNumber"]), (0, &json!("SB-SUCCESS-0002")));
     let one = shop.dir.run_with("track - -o json", &[], "SB-SUCCESS-0001\n");
-    assert_eq!(one.json()["trackingNumber"], "SB-SUCCESS-0001", "one is one document");
+    assert_eq!(
+        one.json()["trackingNumber"],
+        "SB-SUCCESS-0001",
+        "a single parcel is an object, not an array"
+    );
     let none = shop.dir.run_with("track - -o json", &[], "");
     assert_eq!((none.code, &none.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_instead_of_numbers_is_reported_once() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let sent = shop.server.requests().count();
     for format in ["csv", "json", "ndjson"] {
         let table = shop.run(&format!("parcel list -o {format}"));
@@ -79,7 +83,7 @@ async fn a_table_instead_of_numbers_is_reported_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn status_names_are_in_the_requested_language() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run("track SB-SUCCESS-0001 --lang es");
     assert!(output.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{output:?}");
     assert!(output.text().contains("Número de rastreo"), "{output:?}");
@@ -89,7 +93,7 @@ async fn status_names_are_in_the_requested_language() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let unknown = shop.run("track SB-UNKNOWN-01 -o json");
     assert_eq!((unknown.code, &*unknown.stdout), (5, &b""[..]));
     assert_eq!(unknown.error()["code"], "PARCEL_NOT_FOUND");
@@ -103,7 +107,7 @@ async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn found_parcels_are_shown_and_unknown_ones_named() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
     assert_eq!(output.code, 10);
     assert_eq!(output.json().as_array().unwrap().len(), 2);

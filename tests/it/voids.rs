@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, Workdir};
+use crate::shop::{TestShop, Workdir};
 
 const BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key void-0001";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn void_prints_the_voided_orders_and_the_key() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let output = shop.run(&format!("{BOTH} --reason Cancelled"));
     assert_eq!((output.code, &*output.stderr), (0, ""));
     insta::assert_snapshot!("void", output.text());
@@ -25,7 +25,7 @@ async fn void_prints_the_voided_orders_and_the_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn void_prints_json_and_csv() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let first = shop.run(&format!("{BOTH} -o json"));
     assert_eq!((first.code, &*first.stderr), (0, ""));
     let voided = first.json();
@@ -48,7 +48,7 @@ async fn void_prints_json_and_csv() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_generated_key_is_shown_and_resumes_the_void() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let first = shop.run("order void SB-SUCCESS-0001 -o json").json();
     let key = first["idempotencyKey"].as_str().unwrap();
     let line = format!("order void SB-SUCCESS-0001 --idempotency-key {key} -o json");
@@ -68,7 +68,7 @@ async fn the_generated_key_is_shown_and_resumes_the_void() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn voided_orders_are_shown_and_the_others_have_a_reason() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     shop.create("SB-PLAIN-00001");
     let line = "order void SB-PLAIN-00001 SB-SUCCESS-0001 SB-UNKNOWN-01";
@@ -98,7 +98,7 @@ async fn voided_orders_are_shown_and_the_others_have_a_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     let table = [
         ("SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND", 1),
@@ -127,7 +127,7 @@ async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_are_read_from_standard_input_one_per_line() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
     let output = shop.dir.run_with("order void - -o json", &[], input);
     assert_eq!((output.code, &output.json()["summary"]["voided"]), (0, &json!(2)), "{output:?}");
@@ -160,7 +160,7 @@ fn a_request_that_breaks_the_rules_is_not_sent() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
 async fn void_asks_for_confirmation_on_a_terminal_only() {
-    let shop = Shop::with_two_parcels().await;
+    let shop = TestShop::with_two_parcels().await;
     let status =
         |number: &str| shop.run(&format!("track {number} -o json")).json()["status"].clone();
     for (lang, words) in [("en", "Nothing was voided."), ("es", "No se anuló nada.")] {

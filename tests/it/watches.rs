@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::{
     fake_servers,
-    shop::{Shop, Workdir, interrupt},
+    shop::{TestShop, Workdir, interrupt},
 };
 
-async fn shop_with_two_parcels() -> Shop {
-    let shop = Shop::open().await;
+async fn shop_with_two_parcels() -> TestShop {
+    let shop = TestShop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-RTS-000001");
     shop
@@ -50,7 +50,7 @@ async fn a_watch_shows_each_change_once_until_all_are_delivered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_ends_with_a_failed_delivery() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.create("SB-FAIL-000001");
     let number = "SB-FAIL-000001".parse().unwrap();
     shop.server.put_status(&number, ParcelStatus::DeliveryFailed).await.unwrap();
@@ -151,7 +151,7 @@ async fn rows_cannot_control_the_terminal() {
          \"estimatedDelivery\":\"2026-01-20T23:59:59-05:00\"}",
     )
     .await;
-    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(TestShop::open().await.key.secret(), &url);
     for line in ["track SB-SUCCESS-0001 -o csv", "track SB-SUCCESS-0001 --watch -o csv"] {
         let output = tokio::task::block_in_place(|| dir.run_on_terminal(line, ""));
         assert_eq!(output.code, 0, "{output:?}");

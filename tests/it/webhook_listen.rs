@@ -1,4 +1,4 @@
-//! `webhook listen`: signed webhooks are shown, forwarded and answered; all others are refused.
+//! `webhook listen`: signed webhooks are shown and forwarded, and get a response; all others are refused.
 
 use std::{
     io::{BufRead, BufReader, Lines},
@@ -38,10 +38,14 @@ fn listen(dir: &Workdir, options: &str) -> ListenCommand {
 }
 
 fn listen_with(dir: &Workdir, options: &str, secret: &str) -> ListenCommand {
-    listen_where(dir, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
+    listen_with_variables(dir, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
 }
 
-fn listen_where(dir: &Workdir, options: &str, variables: &[(&str, &str)]) -> ListenCommand {
+fn listen_with_variables(
+    dir: &Workdir,
+    options: &str,
+    variables: &[(&str, &str)],
+) -> ListenCommand {
     let line = format!("webhook listen --port 0 {options}");
     let mut child = dir.start_with(&line, variables, Stdio::piped());
     let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -133,10 +137,10 @@ async fn listening_and_forwarding_need_no_root_certificates() {
     ];
     let receiver = listen(&dir, "");
     let target = format!("--forward-to {}", receiver.url);
-    let mut between = listen_where(&dir, &target, &variables);
-    assert_eq!(send(&between.url, &self::secret(), TEST).await, StatusCode::OK);
-    assert!(between.next_line().contains("webhook.test"));
-    assert_eq!(between.interrupt_and_wait().0, Some(0));
+    let mut forwarder = listen_with_variables(&dir, &target, &variables);
+    assert_eq!(send(&forwarder.url, &self::secret(), TEST).await, StatusCode::OK);
+    assert!(forwarder.next_line().contains("webhook.test"));
+    assert_eq!(forwarder.interrupt_and_wait().0, Some(0));
     receiver.interrupt_and_wait();
 }
 
@@ -206,8 +210,8 @@ async fn an_event_that_cannot_be_forwarded_gets_a_503() {
     let dir = Workdir::new("", "");
     let target = fake_servers::unused_address();
     let mut listening = listen(&dir, &format!("--forward-to {target}"));
-    let answer = send(&listening.url, &secret(), CHANGE).await;
-    assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
+    let response = send(&listening.url, &secret(), CHANGE).await;
+    assert_eq!(response, StatusCode::SERVICE_UNAVAILABLE);
     let shown = listening.next_line();
     assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
     assert!(listening.stderr_line().contains("Cannot forward the event"));

@@ -1,4 +1,4 @@
-//! Loops as integrators write them: calls in the loop of other calls, futures that are no longer polled, and answers
+//! Loops as integrators write them: calls in the loop of other calls, futures that are no longer polled, and responses
 //! that arrive meanwhile. Each runs with a paced client.
 
 use std::{
@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::scripted_transport::{CREATED, RECORD, key, number, order, orders};
 
-/// A service with a latency, so that calls overlap. Answers arrive without being polled, as on a connection.
+/// A service with a latency, so that calls overlap. Responses arrive without being polled, as on a connection.
 #[derive(Debug, Clone, Default)]
 struct FakeService {
     created: Arc<AtomicUsize>,
@@ -58,7 +58,7 @@ impl Transport for FakeService {
             path if path.ends_with("/download") => (200, "%PDF-1.7 and what follows it"),
             _ => (200, RECORD),
         };
-        let (answer, arrived) = oneshot::channel();
+        let (sender, arrived) = oneshot::channel();
         tokio::spawn(async move {
             sleep(LATENCY).await;
             // A connection has room for one unread chunk.
@@ -67,7 +67,7 @@ impl Transport for FakeService {
                 Some((Ok(pieces.recv().await?), pieces))
             });
             let response = http::Response::builder().status(status);
-            let _ = answer.send(response.body(body_out.boxed()).unwrap());
+            let _ = sender.send(response.body(body_out.boxed()).unwrap());
             for piece in body.as_bytes().chunks(body.len() / 3) {
                 let _ = pieces.send(Bytes::from_static(piece)).await;
             }
@@ -167,7 +167,7 @@ async fn futures_polled_only_once_delay_no_others() {
     for created in client.orders().create_many(orders("next", 20)).collect::<Vec<_>>().await {
         created.1.unwrap();
     }
-    client.health().await.unwrap_err(); // not the answer of a health check
+    client.health().await.unwrap_err(); // the fake service has no health response
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     // They can be continued: the first had been sent, the others were queued.
     for call in left {

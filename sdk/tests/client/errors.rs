@@ -11,13 +11,15 @@ use parcelo::{
 use serde_json::json;
 
 use crate::{
-    scripted_transport::{Piece, RECORD, ScriptedTransport, Step, answer, number, order, refusal},
+    scripted_transport::{
+        Piece, RECORD, ScriptedTransport, Step, number, order, refusal, response,
+    },
     unknown_values::parcel,
 };
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_time_left_is_a_timeout_not_a_rate_limit() {
-    let (client, script) = ScriptedTransport::client([answer(200, RECORD)]);
+    let (client, script) = ScriptedTransport::client([response(200, RECORD)]);
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::ZERO));
     for place_in_line in 0..3 {
         let error = hasty.tracking().get(&number()).await.unwrap_err();
@@ -31,7 +33,7 @@ async fn a_call_without_time_left_is_a_timeout_not_a_rate_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
-    let (client, _) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+    let (client, _) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1))
     });
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
@@ -47,8 +49,8 @@ async fn not_sent_is_reported_only_if_no_attempt_was_sent() {
         (Step::Fail(Phase::NotSent), true),
         (Step::Fail(Phase::Untrusted), true),
         (Step::Fail(Phase::Timeout), false),
-        (answer(503, ""), false),
-        (answer(429, ""), false),
+        (response(503, ""), false),
+        (response(429, ""), false),
     ] {
         let (client, _) = ScriptedTransport::client([earlier.clone(), Step::Fail(Phase::NotSent)]);
         let error = client.tracking().get(&number()).await.unwrap_err();
@@ -56,13 +58,14 @@ async fn not_sent_is_reported_only_if_no_attempt_was_sent() {
         assert_eq!(error.to_string().contains("nothing was sent"), said, "{earlier:?}: {error}");
     }
     // If all attempts of a write were refused it cannot have been executed, but it was sent.
-    let (client, script) = ScriptedTransport::client([answer(429, ""), Step::Fail(Phase::NotSent)]);
+    let (client, script) =
+        ScriptedTransport::client([response(429, ""), Step::Fail(Phase::NotSent)]);
     let error = client.orders().create(&order()).await.unwrap_err();
     assert!(!error.may_have_executed() && script.sent_requests().len() > 1);
     assert!(!error.to_string().contains("nothing was sent"), "{error}");
 }
 
-/// Returns the error of a creation with this answer.
+/// Returns the error of a creation that gets this response.
 async fn refused(step: Step) -> Error {
     ScriptedTransport::client([step]).0.orders().create(&order()).await.unwrap_err()
 }
@@ -71,11 +74,11 @@ async fn refused(step: Step) -> Error {
 async fn a_refusal_from_another_service_is_unexpected() {
     for status in [400, 404, 409, 413, 415, 422] {
         for body in ["<html>nginx</html>", "", r#"{"error": "no"}"#] {
-            let error = refused(answer(status, body)).await;
+            let error = refused(response(status, body)).await;
             assert_eq!(error.kind(), ErrorKind::Unexpected, "{status} {body}");
             assert_eq!(error.status(), Some(status));
         }
-        let own = refused(answer(status, refusal("SOME_CODE"))).await;
+        let own = refused(response(status, refusal("SOME_CODE"))).await;
         assert_ne!(own.kind(), ErrorKind::Unexpected, "{status}");
     }
     // The caller has the same options, whichever server answered.
@@ -85,15 +88,15 @@ async fn a_refusal_from_another_service_is_unexpected() {
         (429, ErrorKind::RateLimited),
         (503, ErrorKind::Server),
     ] {
-        assert_eq!(refused(answer(status, "<html>")).await.kind(), kind, "{status}");
+        assert_eq!(refused(response(status, "<html>")).await.kind(), kind, "{status}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_oversized_response_keeps_its_status_and_request_id() {
-    let announced = answer(201, "").with("content-length", (9_u64 << 20).to_string());
+    let announced = response(201, "").with("content-length", (9_u64 << 20).to_string());
     let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
-    let endless = Step::Answer(201, vec![], vec![piece; 9]);
+    let endless = Step::Response(201, vec![], vec![piece; 9]);
     for step in [announced, endless] {
         let error = refused(step.with("x-request-id", "req_1")).await;
         assert_eq!((error.kind(), error.status()), (ErrorKind::Decode, Some(201)));
@@ -106,7 +109,7 @@ async fn an_oversized_response_keeps_its_status_and_request_id() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unrequested_compressed_response_is_an_error() {
-    let step = answer(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
+    let step = response(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
     let error = refused(step).await;
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("content-encoding: gzip"), "{cause}");
@@ -117,8 +120,8 @@ async fn an_unreadable_row_does_not_lose_the_found_parcels() {
     let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
     let meta = json!({"page": 1, "limit": 100, "total": 3, "totalPages": 1});
     let page = json!({"success": true, "data": rows, "meta": meta}).to_string();
-    let page = answer(200, page).with("x-request-id", "req_1");
-    let (client, _) = ScriptedTransport::client([answer(503, ""), page]);
+    let page = response(200, page).with("x-request-id", "req_1");
+    let (client, _) = ScriptedTransport::client([response(503, ""), page]);
     let error = client.orders().find("1001").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
     assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"));

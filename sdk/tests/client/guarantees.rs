@@ -1,4 +1,4 @@
-//! Guarantees for integrators: unknown paths are answers, errors and streams can be sent to other threads, and
+//! Guarantees for integrators: unknown paths are handled like any other, errors and streams can be sent to other threads, and
 //! identifiers are values.
 
 use std::{collections::BTreeSet, fmt::Display, hash::Hash, str::FromStr};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use crate::{
-    scripted_transport::{ScriptedTransport, Step, answer, key, refusal},
+    scripted_transport::{ScriptedTransport, Step, key, refusal, response},
     unknown_values::parcel,
 };
 
@@ -25,7 +25,7 @@ struct Rate {
 async fn an_unknown_path_is_read_like_any_other() {
     let lost = Step::Fail(Phase::MaybeSent);
     let (client, script) =
-        ScriptedTransport::client([lost, answer(200, r#"{"price": 7, "new": 1}"#)]);
+        ScriptedTransport::client([lost, response(200, r#"{"price": 7, "new": 1}"#)]);
     let rate = client.get::<Rate>("/api/v2/rates?to=EC").await.unwrap();
     assert_eq!((rate.price, rate.meta().attempts), (7, 2));
     let sent = &script.sent_requests()[1];
@@ -35,7 +35,7 @@ async fn an_unknown_path_is_read_like_any_other() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_path_fails_like_any_other() {
-    let steps = [answer(404, refusal("NOT_FOUND")), answer(200, r#"{"price": "CANARY"}"#)];
+    let steps = [response(404, refusal("NOT_FOUND")), response(200, r#"{"price": "CANARY"}"#)];
     let (client, _) = ScriptedTransport::client(steps);
     for kind in [ErrorKind::NotFound, ErrorKind::Decode] {
         let error = client.get::<Rate>("/api/v2/rates").await.unwrap_err();
@@ -46,7 +46,7 @@ async fn an_unknown_path_fails_like_any_other() {
 
 #[tokio::test(start_paused = true)]
 async fn reply_headers_are_kept_and_debug_hides_some_values() {
-    let step = answer(200, r#"{"price": 7}"#)
+    let step = response(200, r#"{"price": 7}"#)
         .with("content-type", "application/json")
         .with("x-request-id", "req_1")
         .with("set-cookie", "session=CANARY")
@@ -65,7 +65,7 @@ fn assert_send<T: Send + 'static>(_: &T) {}
 async fn a_list_outlives_its_client_in_another_task() {
     let page = r#"{"success": true, "data": [], "meta": {"page": 1, "limit": 100, "total": 0,
         "totalPages": 0, "requestId": "req_1"}}"#;
-    let (client, _) = ScriptedTransport::client([answer(200, page), answer(200, page)]);
+    let (client, _) = ScriptedTransport::client([response(200, page), response(200, page)]);
     let (mut parcels, list) = (client.parcels().list().stream(), client.parcels().list());
     assert_send(&list);
     drop::<Client>(client);
@@ -80,7 +80,7 @@ async fn a_list_that_keeps_changing_ends_with_an_error() {
     let page = |total: u64| {
         let meta = json!({"page": 1, "limit": 1, "total": total, "totalPages": 2});
         let rows = [parcel("SB-SUCCESS-0001")];
-        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
+        response(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
     };
     let (client, script) = ScriptedTransport::client((2..1000).map(page));
     let mut parcels: Vec<_> = client.parcels().list().stream().collect().await;
@@ -93,7 +93,7 @@ async fn a_list_that_keeps_changing_ends_with_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_can_be_stored_and_sent_between_threads() {
-    let (client, _) = ScriptedTransport::client([answer(404, refusal("NOT_FOUND"))]);
+    let (client, _) = ScriptedTransport::client([response(404, refusal("NOT_FOUND"))]);
     let error: Error = client.health().await.unwrap_err();
     assert_send(&error);
     assert_eq!(error.clone().to_string(), error.to_string());

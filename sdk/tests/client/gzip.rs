@@ -1,4 +1,4 @@
-//! Compressed answers: only for clients that accept them, and whole or not at all.
+//! Compressed responses: sent only to clients that accept them, and complete or an error.
 
 use miniz_oxide::deflate::compress_to_vec;
 use parcelo::{Client, ClientBuilder, ErrorKind, LabelFormat, Retry};
@@ -75,10 +75,10 @@ async fn a_truncated_compressed_label_is_an_error() {
 
 #[tokio::test]
 async fn an_invalid_gzip_response_leaves_the_outcome_unknown() {
-    let mut spoilt = gzip(CREATED.as_bytes());
-    let last = spoilt.len() - 8;
-    spoilt[last] ^= 1;
-    for body in [b"no gzip".to_vec(), spoilt] {
+    let mut corrupted = gzip(CREATED.as_bytes());
+    let last = corrupted.len() - 8;
+    corrupted[last] ^= 1;
+    for body in [b"no gzip".to_vec(), corrupted] {
         let server = start_with_response(201, body).await;
         let client = builder(&server).gzip().build().unwrap();
         let error = client.orders().create(&order()).await.unwrap_err();

@@ -8,7 +8,7 @@ use std::sync::{
 use http::HeaderValue;
 use parcelo::{Client, ClientBuilder, transport::Phase};
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order};
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, key, order, response};
 
 const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
@@ -33,7 +33,7 @@ fn client(steps: impl IntoIterator<Item = Step>) -> (Client, ScriptedTransport, 
 #[tokio::test(start_paused = true)]
 async fn custom_headers_are_sent_with_every_attempt() {
     let (client, script, computed) =
-        client([Step::Fail(Phase::NotSent), answer(503, ""), answer(201, CREATED)]);
+        client([Step::Fail(Phase::NotSent), response(503, ""), response(201, CREATED)]);
     client.orders().create(&order()).await.unwrap();
     assert_eq!(script.sent_requests().len(), 3);
     for (sent, attempt) in script.sent_requests().iter().zip(["1", "2", "3"]) {
@@ -52,7 +52,7 @@ async fn custom_headers_are_sent_with_every_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn custom_headers_are_not_sent_to_a_label_host() {
-    let (client, script, computed) = client([answer(200, "%PDF-")]);
+    let (client, script, computed) = client([response(200, "%PDF-")]);
     for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
         let link = format!("https://{host}/files/a.pdf?sig=x");
         let Ok(label) = client.labels().download_link(&link) else { continue };

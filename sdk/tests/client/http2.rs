@@ -37,7 +37,7 @@ enum ConnectionEnd {
     GoAwayAfterRequest,
     /// The stream is reset.
     Reset(Reason),
-    /// The request is accepted, and no answer follows.
+    /// The request is accepted, and no response follows.
     Silence,
     /// The server sends these bytes, which are not HTTP/2 frames.
     InvalidFrames(&'static [u8]),
@@ -99,11 +99,11 @@ async fn serve_broken(mut socket: TcpStream, end: ConnectionEnd) {
             let mut rest = [0; 4096];
             while socket.read(&mut rest).await.is_ok_and(|length| length > 0) {}
         }
-        _ => answer(socket, end).await,
+        _ => serve_requests(socket, end).await,
     }
 }
 
-async fn answer(socket: TcpStream, end: ConnectionEnd) {
+async fn serve_requests(socket: TcpStream, end: ConnectionEnd) {
     let Ok(mut connection) = h2::server::handshake(socket).await else { return };
     while let Some(Ok((request, respond))) = connection.accept().await {
         let body = request.into_body();
@@ -185,15 +185,15 @@ async fn each_broken_peer_has_the_same_phase_as_over_http_1() {
         let (address, _server) = serve(end).await;
         let timeouts = Timeouts::default().total(HOUR).attempt(HOUR).connect(HOUR);
         let client = builder(&address).retry(Retry::none()).timeouts(timeouts).build().unwrap();
-        let flies = matches!(end, ConnectionEnd::Silence);
+        let is_slow = matches!(end, ConnectionEnd::Silence);
         let error = client.tracking().get(&number()).await.unwrap_err();
-        if flies {
+        if is_slow {
             tokio::time::resume();
         }
         assert_eq!(phase(&error), Some(expected), "{end:?}: {error:?}");
         let order = order();
         let error = client.orders().create(&order).await.unwrap_err();
-        if flies {
+        if is_slow {
             tokio::time::resume();
         }
         assert_eq!(phase(&error), Some(expected), "{end:?}: {error:?}");

@@ -11,7 +11,7 @@ use parcelo::{
     transport::Phase,
 };
 
-use crate::scripted_transport::{ScriptedTransport, Step, answer, order};
+use crate::scripted_transport::{ScriptedTransport, Step, order, response};
 
 const NOON: &str = "2026-01-10T12:00:00Z";
 
@@ -20,7 +20,7 @@ const NOON: &str = "2026-01-10T12:00:00Z";
 struct TestWallClock(Arc<Mutex<DateTime<Utc>>>);
 
 impl TestWallClock {
-    fn set(&self, by: TimeDelta) {
+    fn shift(&self, by: TimeDelta) {
         *self.0.lock().unwrap() += by;
     }
 }
@@ -47,7 +47,7 @@ fn lost_response() -> Step {
 }
 
 fn response_with_date(date: &str) -> Step {
-    answer(503, "").with("date", date).with("x-request-id", "req_1")
+    response(503, "").with("date", date).with("x-request-id", "req_1")
 }
 
 const TODAY: &str = "Sat, 10 Jan 2026 12:00:00 GMT";
@@ -59,9 +59,9 @@ async fn a_machine_that_slept_a_day_sends_no_expired_key() {
     let (client, wall, script) = client_on_machine([lost_response()]);
     let order = order();
     assert!(!is_expired(&client, &order).await);
-    wall.set(TimeDelta::hours(23));
+    wall.shift(TimeDelta::hours(23));
     assert!(!is_expired(&client, &order).await);
-    wall.set(TimeDelta::hours(1));
+    wall.shift(TimeDelta::hours(1));
     assert!(is_expired(&client, &order).await);
     assert_eq!(script.sent_requests().len(), 2);
 }
@@ -72,13 +72,13 @@ async fn a_wall_clock_set_back_makes_no_key_younger() {
     let order = order();
     assert!(!is_expired(&client, &order).await);
     tokio::time::advance(Duration::from_secs(25 * 3600)).await;
-    wall.set(TimeDelta::days(-365));
+    wall.shift(TimeDelta::days(-365));
     assert!(is_expired(&client, &order).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn service_dates_reveal_time_that_both_clocks_missed() {
-    // The first answer came before the key was sent, or answers it.
+    // The first response came before the key was sent, or is the response to it.
     for steps in [
         vec![response_with_date(TODAY), lost_response(), response_with_date(TOMORROW)],
         vec![response_with_date(TODAY), response_with_date(TOMORROW)],
@@ -97,7 +97,7 @@ async fn service_dates_reveal_time_that_both_clocks_missed() {
 
 #[tokio::test(start_paused = true)]
 async fn proxy_dates_and_dates_that_go_back_are_ignored() {
-    let anonymous = answer(503, "").with("date", TOMORROW);
+    let anonymous = response(503, "").with("date", TOMORROW);
     // Proxies add request ids too.
     let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
     for odd in [
@@ -111,19 +111,19 @@ async fn proxy_dates_and_dates_that_go_back_are_ignored() {
         assert!(!is_expired(&client, &order).await);
         client.health().await.unwrap_err();
         assert!(!is_expired(&client, &order).await, "{odd:?}");
-        wall.set(TimeDelta::hours(24));
-        assert!(is_expired(&client, &order).await, "they take nothing away: {odd:?}");
+        wall.shift(TimeDelta::hours(24));
+        assert!(is_expired(&client, &order).await, "an odd date hides no elapsed time: {odd:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_suspended_machine_makes_no_second_attempt() {
-    let (client, wall, script) = client_on_machine([answer(503, "").with("retry-after", "20")]);
+    let (client, wall, script) = client_on_machine([response(503, "").with("retry-after", "20")]);
     let client = client.with_retry(Retry::standard());
     let order = order();
     let sleeps = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        wall.set(TimeDelta::hours(25));
+        wall.shift(TimeDelta::hours(25));
     };
     let (error, ()) = tokio::join!(client.orders().create(&order), sleeps);
     let error = error.unwrap_err();
@@ -134,7 +134,7 @@ async fn a_suspended_machine_makes_no_second_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
-    let full = answer(503, "")
+    let full = response(503, "")
         .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")
         .with("x-ratelimit-remaining", "0")
@@ -144,7 +144,7 @@ async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
     assert!(!is_expired(&client, &order).await);
     let sleeps = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        wall.set(TimeDelta::hours(25));
+        wall.shift(TimeDelta::hours(25));
     };
     let patient = client.with_timeouts(Timeouts::default());
     let (is_expired, ()) = tokio::join!(is_expired(&patient, &order), sleeps);
@@ -168,7 +168,7 @@ async fn a_resumed_process_uses_wall_time_and_service_dates() {
     client.health().await.unwrap_err();
     assert!(is_expired(&client, &resumed()).await, "by the service's dates");
     let (client, late, _) = client_on_machine([lost_response()]);
-    late.set(TimeDelta::hours(24));
+    late.shift(TimeDelta::hours(24));
     assert!(is_expired(&client, &resumed()).await, "by the wall clock");
     assert_eq!(script.sent_requests().len(), 1);
 }

@@ -10,10 +10,10 @@ use parcelo::{
 use serde_json::json;
 
 use crate::scripted_transport::{
-    ScriptedTransport, Step, answer, key as api_key, number, order, refusal,
+    ScriptedTransport, Step, key as api_key, number, order, refusal, response,
 };
 
-/// Returns a client that gets no answers and makes one attempt.
+/// Returns a client that gets no responses and makes one attempt.
 fn client_without_responses() -> (Client, ScriptedTransport) {
     let (client, script) = ScriptedTransport::client([lost()]);
     (client.with_retry(Retry::none()), script)
@@ -76,9 +76,9 @@ async fn a_request_shares_the_state_of_its_key_for_24_hours() {
 #[tokio::test(start_paused = true)]
 async fn every_write_returns_its_key_in_every_outcome() {
     let steps = [
-        answer(400, refusal("VALIDATION_FAILED")),
-        answer(503, ""),
-        answer(200, "no json"),
+        response(400, refusal("VALIDATION_FAILED")),
+        response(503, ""),
+        response(200, "no json"),
         Step::Fail(Phase::NotSent),
         Step::Hang,
     ];
@@ -121,7 +121,7 @@ async fn each_part_of_void_many_updates_its_key() {
         let may = it.requests().iter().map(|part| part.idempotency_key.may_have_executed());
         may.collect::<Vec<_>>()
     };
-    assert_eq!(parts(&first), [false, true], "a part does not learn from another");
+    assert_eq!(parts(&first), [false, true], "each part has its own key state");
     assert!(key.may_have_executed());
     assert_eq!(parts(&VoidManyRequest::new(&key, &numbers)), [true, true]);
 }
@@ -189,5 +189,5 @@ fn saving_a_request_again_makes_its_key_no_younger() {
     assert_eq!(restored.idempotency_key.first_sent(), Some(at));
     let fresh = order();
     save_and_restore(&fresh, at);
-    assert_eq!(fresh.idempotency_key.first_sent(), None, "saving is not sending");
+    assert_eq!(fresh.idempotency_key.first_sent(), None, "saving does not count as sending");
 }

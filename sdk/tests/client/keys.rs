@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{ErrorKind, IdempotencyKey, Retry, Timeouts, calls::StopReason, transport::Phase};
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, order};
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, order, response};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -16,7 +16,7 @@ async fn sleep(time: Duration) {
 #[tokio::test(start_paused = true)]
 async fn a_key_is_sent_until_ten_minutes_before_it_expires() {
     let (client, script) =
-        ScriptedTransport::client([Step::Fail(Phase::MaybeSent), answer(201, CREATED)]);
+        ScriptedTransport::client([Step::Fail(Phase::MaybeSent), response(201, CREATED)]);
     let (order, client) = (order(), client.with_retry(Retry::none()));
     assert!(order.idempotency_key.first_sent().is_none());
     assert!(client.orders().create(&order).await.unwrap_err().may_have_executed());
@@ -44,7 +44,8 @@ async fn a_key_is_sent_until_ten_minutes_before_it_expires() {
 async fn no_retry_outlives_its_key() {
     let patient = Retry::standard().attempts(1000).unbudgeted().max_retry_after(2 * HOUR);
     let timeouts = Timeouts::default().total(1000 * HOUR);
-    let (client, script) = ScriptedTransport::client([answer(503, "").with("retry-after", "3600")]);
+    let (client, script) =
+        ScriptedTransport::client([response(503, "").with("retry-after", "3600")]);
     let client = client.with_retry(patient).with_timeouts(timeouts);
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));
@@ -53,7 +54,7 @@ async fn no_retry_outlives_its_key() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_has_one_type_for_all_settings() {
-    let (client, script) = ScriptedTransport::client([answer(503, "")]);
+    let (client, script) = ScriptedTransport::client([response(503, "")]);
     for _ in 0..40 {
         let _ = client.with_timeouts(Timeouts::default()).health().await;
     }

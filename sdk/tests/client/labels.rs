@@ -5,13 +5,13 @@ use std::{path::Path, sync::LazyLock, time::Duration};
 use bytes::Bytes;
 use parcelo::{Client, Error, ErrorKind, LabelFormat, TrackingNumber, calls::LabelDownload};
 
-use crate::scripted_transport::{Piece, ScriptedTransport, Step, answer, key, number, refusal};
+use crate::scripted_transport::{Piece, ScriptedTransport, Step, key, number, refusal, response};
 
 const LABEL: &[u8] = b"%PDF-1.7 label";
 
 fn label(length: usize, pieces: &[&'static [u8]]) -> Step {
     let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece))).collect();
-    Step::Answer(200, vec![("content-length", length.to_string())], pieces)
+    Step::Response(200, vec![("content-length", length.to_string())], pieces)
 }
 
 /// Returns the download of the test's label.
@@ -36,7 +36,10 @@ async fn a_saved_label_is_complete_and_replaces_an_older_one() {
     assert_eq!((length, std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
     assert_eq!(names(directory.path()), ["label.pdf"]);
     let still = std::io::read_to_string(reader).unwrap();
-    assert_eq!(still, "an older and much longer label", "who reads the old file reads it whole");
+    assert_eq!(
+        still, "an older and much longer label",
+        "an open reader still gets the whole old file"
+    );
     assert_eq!(
         script.sent_requests()[0].uri(),
         "http://localhost/api/v1/labels/SB-SUCCESS-0001/download?format=PDF"
@@ -45,12 +48,12 @@ async fn a_saved_label_is_complete_and_replaces_an_older_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_truncated_label_leaves_the_old_file() {
-    let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
-    let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
-    let refused = answer(409, refusal("LABEL_VOIDED"));
+    let broken = Step::Response(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
+    let silent = Step::Response(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
+    let refused = response(409, refusal("LABEL_VOIDED"));
     // The range was not requested.
     let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
-    let part = Step::Answer(206, headers, vec![Piece::Bytes(LABEL.into())]);
+    let part = Step::Response(206, headers, vec![Piece::Bytes(LABEL.into())]);
     let table = [
         (label(15, &[LABEL]), ErrorKind::Network),
         (label(13, &[LABEL]), ErrorKind::Network),
@@ -86,7 +89,7 @@ async fn a_label_is_saved_under_the_longest_valid_file_name() {
 #[tokio::test(start_paused = true)]
 async fn html_or_json_instead_of_a_label_is_not_saved() {
     let typed = |kind: &str| label(14, &[LABEL]).with("content-type", kind);
-    let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
+    let broken = Step::Response(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
     let table = [
         (vec![typed("application/pdf")], None),
         (vec![typed("text/plain; charset=utf-8")], None),
@@ -112,7 +115,7 @@ async fn html_or_json_instead_of_a_label_is_not_saved() {
 async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
     let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
     let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];
-    let (client, _) = ScriptedTransport::client([Step::Answer(200, vec![], pieces)]);
+    let (client, _) = ScriptedTransport::client([Step::Response(200, vec![], pieces)]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     std::fs::write(&path, "old").unwrap();
@@ -131,7 +134,7 @@ async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
 async fn an_interrupted_label_continues_where_it_stopped() {
     let broken = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), Piece::Break];
     let (client, script) =
-        ScriptedTransport::client([Step::Answer(200, vec![], broken), label(14, &[LABEL])]);
+        ScriptedTransport::client([Step::Response(200, vec![], broken), label(14, &[LABEL])]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     let save = download(&client).save_to(&path);
@@ -166,7 +169,7 @@ async fn an_unwritable_file_is_an_error_and_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_label_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), LABEL.into()); 10];
-    let (client, _) = ScriptedTransport::client([Step::Answer(200, vec![], slow)]);
+    let (client, _) = ScriptedTransport::client([Step::Response(200, vec![], slow)]);
     let bytes = download(&client).bytes().await.unwrap();
     assert_eq!(bytes.len(), 140);
 }
@@ -191,7 +194,7 @@ async fn read_stream(client: &Client) -> (Vec<Bytes>, Option<Error>) {
 async fn a_stream_is_complete_despite_interruptions() {
     let broken = |pieces: &[&'static [u8]], end: Piece| {
         let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece)));
-        Step::Answer(200, vec![], pieces.chain([end]).collect())
+        Step::Response(200, vec![], pieces.chain([end]).collect())
     };
     let whole = || label(14, &[&LABEL[..7], &LABEL[7..]]);
     let table = [
@@ -201,7 +204,7 @@ async fn a_stream_is_complete_despite_interruptions() {
         (vec![broken(&[&LABEL[..7]], Piece::Break), whole()], 2),
         (vec![broken(&[LABEL], Piece::Break), whole()], 2),
         (vec![broken(&[&LABEL[..9]], Piece::Silence), label(14, &[&LABEL[..2]]), whole()], 3),
-        (vec![broken(&[&LABEL[..9]], Piece::Break), answer(503, ""), whole()], 3),
+        (vec![broken(&[&LABEL[..9]], Piece::Break), response(503, ""), whole()], 3),
     ];
     for (steps, requests) in table {
         let (client, script) = ScriptedTransport::client(steps.clone());
@@ -219,8 +222,8 @@ async fn a_stream_is_complete_despite_interruptions() {
 async fn a_stream_that_cannot_be_completed_ends_with_an_error() {
     let begun = || label(14, &[&LABEL[..5]]);
     let other = label(14, &[b"%PDX-1.7 label"]);
-    let gone = answer(409, refusal("LABEL_VOIDED"));
-    let endless = Step::Answer(200, vec![], vec![Piece::Bytes(vec![b' '; 1 << 20].into()); 17]);
+    let gone = response(409, refusal("LABEL_VOIDED"));
+    let endless = Step::Response(200, vec![], vec![Piece::Bytes(vec![b' '; 1 << 20].into()); 17]);
     let table = [
         (vec![begun()], ErrorKind::Network, 4),
         (vec![begun(), gone], ErrorKind::Conflict, 2),
@@ -243,8 +246,8 @@ async fn a_stream_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), Bytes::from_static(b"0123456789")); 10];
     let broken = slow.iter().cloned().chain([Piece::Break]).collect();
     let (client, _) = ScriptedTransport::client([
-        Step::Answer(200, vec![], broken),
-        Step::Answer(200, vec![], slow),
+        Step::Response(200, vec![], broken),
+        Step::Response(200, vec![], slow),
     ]);
     let (pieces, error) = read_stream(&client).await;
     assert!(error.is_none() && pieces.concat().len() == 100, "{error:?}");

@@ -15,7 +15,7 @@ use wiremock::{
     matchers::{any, header},
 };
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, number, order};
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, key, number, order, response};
 
 /// The requests that passed a layer, in order, with the name of the layer.
 type SeenRequests = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
@@ -57,7 +57,7 @@ async fn layers_see_each_attempt_and_the_first_layer_is_outermost() {
         let seen = Arc::clone(&seen);
         move |inner| RecordingLayer { inner, name, seen: Arc::clone(&seen) }
     };
-    let steps = [answer(503, ""), answer(201, CREATED)];
+    let steps = [response(503, ""), response(201, CREATED)];
     let (client, script) = ScriptedTransport::client_with(steps, |builder| {
         let builder = builder.header("x-token", "CANARY").unwrap();
         builder.layer(layer("outer")).layer(layer("inner"))
@@ -93,10 +93,11 @@ async fn a_call_refused_by_a_layer_was_not_sent() {
     {
         let failures = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&failures);
-        let (client, script) = ScriptedTransport::client_with([answer(201, CREATED)], |builder| {
-            let builder = builder.layer(move |_| RefusingLayer(phase));
-            builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
-        });
+        let (client, script) =
+            ScriptedTransport::client_with([response(201, CREATED)], |builder| {
+                let builder = builder.layer(move |_| RefusingLayer(phase));
+                builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
+            });
         let order = order();
         let error = client.orders().create(&order).await.unwrap_err();
         assert_eq!((error.may_have_executed(), error.attempts()), (false, attempts));

@@ -1,5 +1,5 @@
 //! Ships orders by following `next_step`, with every end of a call that leaves the outcome unknown. There is at most one
-//! parcel, no order is sent again after its answer, and the loop ends.
+//! parcel, no order is sent again after its response, and the loop ends.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,9 +16,9 @@ use parcelo::{
 use serde_json::{Value, json};
 
 use crate::{
-    scripted_transport::{Piece, Step, answer, key, order, perform, refusal},
+    scripted_transport::{Piece, Step, key, order, perform, refusal, response},
     ship::ship,
-    write_outcomes::{AnswerKind, ConnectionEnd, ExpectedOutcome, all_ends},
+    write_outcomes::{ConnectionEnd, ExpectedOutcome, ResponseKind, all_ends},
 };
 
 /// The execution of a creation at the end of its call.
@@ -33,7 +33,7 @@ enum Execution {
 /// The end of a call that creates an order, and whether the order is created.
 type PlannedEnd = (Step, Execution);
 
-/// A service with idempotency keys whose answers to creations are lost or replaced as planned. After the planned ends
+/// A service with idempotency keys whose responses to creations are lost or replaced as planned. After the planned ends
 /// it works normally.
 #[derive(Debug, Clone, Default)]
 struct Service(Arc<Mutex<State>>);
@@ -59,9 +59,9 @@ impl State {
             "createdAt": "2026-01-10T15:05:00.000Z", "updatedAt": "2026-01-10T15:05:00.000Z"});
         let known = self.parcels.entry(key).or_insert_with(|| (body.clone(), parcel));
         if known.0 == *body {
-            answer(201, json!({"success": true, "parcel": known.1}).to_string())
+            response(201, json!({"success": true, "parcel": known.1}).to_string())
         } else {
-            answer(409, refusal("IDEMPOTENCY_CONFLICT"))
+            response(409, refusal("IDEMPOTENCY_CONFLICT"))
         }
     }
 
@@ -92,7 +92,7 @@ impl State {
     fn list(&self) -> Step {
         let rows: Vec<_> = self.parcels.values().map(|(_, parcel)| parcel).collect();
         let meta = json!({"page": 1, "limit": 100, "total": rows.len(), "totalPages": 1});
-        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
+        response(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
     }
 }
 
@@ -133,13 +133,13 @@ fn step(end: ConnectionEnd) -> Step {
         ConnectionEnd::Closed | ConnectionEnd::Unanswered => Step::Fail(Phase::Stale),
         ConnectionEnd::Cut => Step::Fail(Phase::MaybeSent),
         ConnectionEnd::Silence => Step::Hang,
-        ConnectionEnd::Bytes(text) if text.contains("101 Switching") => answer(101, ""),
+        ConnectionEnd::Bytes(text) if text.contains("101 Switching") => response(101, ""),
         ConnectionEnd::Bytes(text) if text.ends_with('{') => {
-            Step::Answer(201, Vec::new(), vec![Piece::Bytes("{".into()), Piece::Break])
+            Step::Response(201, Vec::new(), vec![Piece::Bytes("{".into()), Piece::Break])
         }
         ConnectionEnd::Bytes(text) if text.starts_with("HTTP") => Step::Fail(Phase::MaybeSent),
         ConnectionEnd::Bytes(_) => Step::Fail(Phase::NotHttp),
-        ConnectionEnd::Answer(status, said) => answer(status, said.body()),
+        ConnectionEnd::Response(status, kind) => response(status, kind.body()),
     }
 }
 
@@ -147,8 +147,8 @@ fn step(end: ConnectionEnd) -> Step {
 fn all_planned_ends() -> Vec<PlannedEnd> {
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
     let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
-    let settled = AnswerKind::Body(r#"{"success":true,"new":1}"#);
-    all.push((step(ConnectionEnd::Answer(201, settled)), Execution::Executed));
+    let settled = ResponseKind::Body(r#"{"success":true,"new":1}"#);
+    all.push((step(ConnectionEnd::Response(201, settled)), Execution::Executed));
     for (end, expected) in all_ends() {
         all.push((step(end), Execution::NotExecuted));
         if expected == ExpectedOutcome::None
@@ -179,18 +179,18 @@ async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String,
 /// Returns an end for each next step, and for each state of the order.
 fn representative_ends() -> [PlannedEnd; 10] {
     let lost = || Step::Fail(Phase::MaybeSent);
-    let faulty = AnswerKind::Fault("receiver.phone").body();
+    let faulty = ResponseKind::Fault("receiver.phone").body();
     [
         (lost(), Execution::Executed),
         (lost(), Execution::UnderWay),
-        (answer(201, ""), Execution::UnderWay),
-        (answer(201, r#"{"success":true,"new":1}"#), Execution::Executed),
-        (answer(400, faulty), Execution::NotExecuted),
-        (answer(401, refusal("AUTH_INVALID_API_KEY")), Execution::NotExecuted),
-        (answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")), Execution::UnderWay),
-        (answer(409, refusal("NEW_CODE")), Execution::NotExecuted),
-        (answer(429, ""), Execution::NotExecuted),
-        (answer(501, ""), Execution::NotExecuted),
+        (response(201, ""), Execution::UnderWay),
+        (response(201, r#"{"success":true,"new":1}"#), Execution::Executed),
+        (response(400, faulty), Execution::NotExecuted),
+        (response(401, refusal("AUTH_INVALID_API_KEY")), Execution::NotExecuted),
+        (response(409, refusal("IDEMPOTENCY_IN_PROGRESS")), Execution::UnderWay),
+        (response(409, refusal("NEW_CODE")), Execution::NotExecuted),
+        (response(429, ""), Execution::NotExecuted),
+        (response(501, ""), Execution::NotExecuted),
     ]
 }
 
@@ -202,7 +202,7 @@ async fn following_the_next_step_ships_once_after_any_two_failures() {
             let results = follow(&client, &mut order_with_external_id()).await;
             let (parcels, creations) = service.counts();
             let case = format!("{first:?}, {second:?}: {results:?}");
-            assert_eq!(parcels, 1, "the service is well in the end: {case}");
+            assert_eq!(parcels, 1, "one parcel once the service works: {case}");
             assert!(results[2].is_ok(), "{case}");
             assert!(creations <= 5, "{creations} creations: {case}");
         }
@@ -220,7 +220,7 @@ async fn a_lasting_failure_ends_and_ships_at_most_once() {
         let case = format!("{planned:?}: {results:?}");
         assert_eq!(parcels, usize::from(planned.1 != Execution::NotExecuted), "{case}");
         assert!(creations <= 3 * 6, "{creations} creations: {case}");
-        // A day later the key has expired, and the service is well.
+        // A day later the key has expired, and the service works.
         service.0.lock().unwrap().lasting_end = None;
         tokio::time::advance(Duration::from_secs(25 * 3600)).await;
         assert!(follow(&client, &mut order).await[0].is_ok(), "{case}");
@@ -262,7 +262,7 @@ async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_again_after_it_was_executed() {
-    let settled = answer(201, r#"{"success":true,"new":1}"#);
+    let settled = response(201, r#"{"success":true,"new":1}"#);
     let (client, service) = Service::client([(settled, Execution::Executed)], None);
     let number = ship(&client, &mut order_with_external_id(), "1001").await.unwrap();
     assert_eq!((service.counts(), number.as_str()), ((1, 1), "SB-SUCCESS-0000"));

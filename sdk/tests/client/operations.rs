@@ -8,13 +8,13 @@ use parcelo::{
 use serde_json::{Value, json};
 
 use crate::{
-    scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal},
+    scripted_transport::{RECORD, ScriptedTransport, Step, number, refusal, response},
     unknown_values::{data, label, manifest, voided},
 };
 
-/// Returns an answer with this data.
-fn answered(status: u16, content: Value) -> Step {
-    answer(status, data(content).to_string())
+/// Returns a response with this data.
+fn data_response(status: u16, content: Value) -> Step {
+    response(status, data(content).to_string())
 }
 
 fn numbers(count: usize) -> Vec<TrackingNumber> {
@@ -49,7 +49,7 @@ fn get(path: &str) -> (String, String, Value) {
 
 #[tokio::test(start_paused = true)]
 async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
-    let (client, script) = ScriptedTransport::client([answered(200, voided())]);
+    let (client, script) = ScriptedTransport::client([data_response(200, voided())]);
     let key = IdempotencyKey::parse("void-0001").unwrap();
     let request = VoidRequest::new(key.clone(), &numbers(2)).with_reason("Sold out");
     let reply = client.orders().void(&request).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     let details = json!({"results": [voided()["results"][1]]});
     let refused = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
         "message_es": "No va.", "details": details}});
-    let (client, script) = ScriptedTransport::client([answer(404, refused.to_string())]);
+    let (client, script) = ScriptedTransport::client([response(404, refused.to_string())]);
     let request = VoidRequest::new(IdempotencyKey::random(), &numbers(1));
     let error = client.orders().void(&request).await.unwrap_err();
     assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::NotFound, 1));
@@ -76,12 +76,12 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     assert_eq!(results[0].as_ref().unwrap().tracking_number, "SB-SUCCESS-0002");
 }
 
-/// Returns the answer to a void of this many orders, all of them voided.
+/// Returns the response to a void of this many orders, all of them voided.
 fn all_voided(count: usize) -> Step {
     let row = |number: TrackingNumber| json!({"trackingNumber": number, "voided": true});
     let rows: Vec<_> = numbers(count).into_iter().map(row).collect();
     let summary = json!({"requested": count, "voided": count, "failed": 0});
-    answered(200, json!({"summary": summary, "results": rows}))
+    data_response(200, json!({"summary": summary, "results": rows}))
 }
 
 fn keys(request: &VoidManyRequest) -> Vec<&str> {
@@ -126,8 +126,11 @@ async fn void_many_sends_batches_of_100_and_returns_every_result() {
     let none = json!({"results": vec![voided()["results"][1].clone(); 100]});
     let none = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
         "message_es": "No va.", "details": none}});
-    let (client, script) =
-        ScriptedTransport::client([all_voided(100), answer(404, none.to_string()), all_voided(50)]);
+    let (client, script) = ScriptedTransport::client([
+        all_voided(100),
+        response(404, none.to_string()),
+        all_voided(50),
+    ]);
     let key = IdempotencyKey::random();
     let request = VoidManyRequest::new(&key, &numbers(250)).with_reason("Recalled");
     let voided = client.orders().void_many(&request).await.unwrap();
@@ -143,7 +146,7 @@ async fn void_many_sends_batches_of_100_and_returns_every_result() {
 #[tokio::test(start_paused = true)]
 async fn void_many_can_be_continued_after_it_fails_halfway() {
     let lost = Step::Fail(Phase::MaybeSent);
-    let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
+    let refused = response(401, refusal("AUTH_INVALID_API_KEY"));
     let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
     let (client, script) = ScriptedTransport::client(steps);
     let client = client.with_retry(Retry::none());
@@ -160,7 +163,11 @@ async fn void_many_can_be_continued_after_it_fails_halfway() {
 
     assert_eq!(client.orders().void_many(&request).await.unwrap().summary.voided, 200);
     let bodies: Vec<_> = script.sent_requests().iter().map(|sent| sent.body().clone()).collect();
-    assert_eq!((&bodies[0], &bodies[1]), (&bodies[2], &bodies[3]), "the same writes");
+    assert_eq!(
+        (&bodies[0], &bodies[1]),
+        (&bodies[2], &bodies[3]),
+        "the same requests are sent again"
+    );
 }
 
 fn submission(key: &str) -> ManifestRequest {
@@ -170,7 +177,7 @@ fn submission(key: &str) -> ManifestRequest {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_its_key_through_retries() {
-    let created = answered(201, manifest());
+    let created = data_response(201, manifest());
     let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), created]);
     let reply = client.manifests().submit(&submission("man-00001")).await.unwrap();
     assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "man-00001");
@@ -184,7 +191,7 @@ async fn a_manifest_keeps_its_key_through_retries() {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_without_a_key_derives_one_from_its_content() {
-    let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
+    let (client, script) = ScriptedTransport::client([data_response(200, manifest())]);
     let read = |flight: &str| -> ManifestRequest {
         let read = json!({"awbNumber": "17612345675", "trackingNumbers": ["SB-NUMBER-0000"],
             "flightNumber": flight});
@@ -196,13 +203,13 @@ async fn a_manifest_without_a_key_derives_one_from_its_content() {
     }
     let sent = requests(&script);
     let keys: Vec<_> = sent.iter().map(|sent| sent.2["idempotencyKey"].as_str().unwrap()).collect();
-    assert_eq!(keys[0], keys[1], "a process that crashed and began again");
+    assert_eq!(keys[0], keys[1], "a restarted process derives the same key");
     assert_ne!(keys[0], keys[2]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
-    let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
+    let (client, script) = ScriptedTransport::client([data_response(200, manifest())]);
     let request = submission("man-00001")
         .with_flight_number("EK213")
         .with_departure_date("2026-01-11".parse().unwrap())
@@ -224,7 +231,7 @@ async fn a_rejected_manifest_names_its_parcels() {
         "message": "No.", "message_es": "No va.", "details": {"errors": [{"field": "trackingNumbers[0]",
         "trackingNumber": "SB-NUMBER-0000", "status": "VOIDED", "code": "PARCEL_NOT_MANIFESTABLE",
         "message": "No.", "message_es": "No va."}]}}});
-    let (client, _) = ScriptedTransport::client([answer(409, refused.to_string())]);
+    let (client, _) = ScriptedTransport::client([response(409, refused.to_string())]);
     let request = submission("man-00001");
     let error = client.manifests().submit(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -237,7 +244,7 @@ async fn a_rejected_manifest_names_its_parcels() {
 #[tokio::test(start_paused = true)]
 async fn a_manifest_id_is_escaped_in_its_path() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
-        let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
+        let (client, script) = ScriptedTransport::client([data_response(200, manifest())]);
         assert_eq!(
             client.manifests().get(&ManifestId::unchecked(id)).await.unwrap().manifest_id,
             "man_1"
@@ -259,7 +266,7 @@ async fn a_tracking_batch_is_split_into_hundreds_and_keeps_its_order() {
             results[0] =
                 json!({"trackingNumber": "SB-SUCCESS-0001", "found": true, "tracking": record});
             let summary = json!({"requested": size, "found": 1, "notFound": size - 1});
-            answered(200, json!({"summary": summary, "results": results}))
+            data_response(200, json!({"summary": summary, "results": results}))
         };
         let (client, script) = ScriptedTransport::client(sizes.iter().map(|size| batch(*size)));
         let requested = numbers(count);
@@ -279,17 +286,17 @@ async fn a_tracking_batch_is_split_into_hundreds_and_keeps_its_order() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_fails_halfway_keeps_its_results() {
     let requested = numbers(250);
-    let answered = |numbers: &[TrackingNumber]| {
+    let data_response = |numbers: &[TrackingNumber]| {
         let unknown = |number| {
             json!({"trackingNumber": number, "found": false, "error":
             {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}})
         };
         let results: Vec<_> = numbers.iter().map(unknown).collect();
         let summary = json!({"requested": 100, "found": 0, "notFound": 100});
-        answered(200, json!({"summary": summary, "results": results}))
+        data_response(200, json!({"summary": summary, "results": results}))
     };
-    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
-    let steps = [answered(&requested[..100]), answered(&requested[100..200]), limited];
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
+    let steps = [data_response(&requested[..100]), data_response(&requested[100..200]), limited];
     let (client, _) = ScriptedTransport::client(steps);
     let error = client.tracking().batch(&requested).await.unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
@@ -301,12 +308,13 @@ async fn a_batch_that_fails_halfway_keeps_its_results() {
 
 #[tokio::test(start_paused = true)]
 async fn label_metadata_and_reprints_are_requested_and_read() {
-    let (client, script) = ScriptedTransport::client([answered(200, label())]);
+    let (client, script) = ScriptedTransport::client([data_response(200, label())]);
     let read = client.labels().metadata(&number()).await.unwrap();
     assert_eq!((read.version, read.label_url.as_ref()), (2, None));
     assert_eq!(only_request(&script), get("/api/v1/labels/SB-SUCCESS-0001"));
 
-    let (client, script) = ScriptedTransport::client([answer(503, ""), answered(200, label())]);
+    let (client, script) =
+        ScriptedTransport::client([response(503, ""), data_response(200, label())]);
     let request =
         ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).with_reason("Label torn");
     let reply = client.labels().reprint(&number(), &request).await.unwrap();
@@ -323,7 +331,7 @@ async fn a_page_is_requested_with_its_filters() {
         "updatedAt": "2026-01-10T15:05:00.000Z"});
     let meta = json!({"requestId": "req_1", "page": 2, "limit": 1, "total": 3, "totalPages": 3});
     let body = json!({"success": true, "data": [parcel], "meta": meta}).to_string();
-    let (client, script) = ScriptedTransport::client([answer(200, body)]);
+    let (client, script) = ScriptedTransport::client([response(200, body)]);
     let parcels = client.parcels();
     let page = parcels.list().await.unwrap();
     assert_eq!((page.parcels.len(), page.meta.total), (1, 3));
@@ -344,7 +352,8 @@ async fn a_page_is_requested_with_its_filters() {
 async fn a_reset_is_retried_only_if_it_was_not_executed() {
     let deleted = json!({"parcels": 3, "labels": 3, "manifests": 1, "trackingEvents": 7,
         "idempotencyKeys": 3, "webhookDeliveries": 0});
-    let done = || answered(200, json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"}));
+    let done =
+        || data_response(200, json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"}));
     let (client, script) = ScriptedTransport::client([done()]);
     assert_eq!(client.sandbox().reset().await.unwrap().deleted.tracking_events, 7);
     assert_eq!(only_request(&script), post("/api/v1/sandbox/reset", Value::Null));
@@ -352,8 +361,8 @@ async fn a_reset_is_retried_only_if_it_was_not_executed() {
     for (step, executed) in [
         (Step::Hang, true),
         (Step::Fail(Phase::MaybeSent), true),
-        (answer(502, ""), true),
-        (answer(403, refusal("SANDBOX_ONLY")), false),
+        (response(502, ""), true),
+        (response(403, refusal("SANDBOX_ONLY")), false),
     ] {
         let (client, script) = ScriptedTransport::client([step.clone(), done()]);
         let error = client.sandbox().reset().await.unwrap_err();

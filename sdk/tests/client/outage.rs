@@ -20,7 +20,7 @@ use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, Step, answer, key, number, order, perform, refusal,
+    CREATED, RECORD, ScriptedTransport, Step, key, number, order, perform, refusal, response,
 };
 
 const CALLS: usize = 60 * 50;
@@ -36,13 +36,13 @@ async fn call_for_a_minute<F: Future<Output = ()> + Send + 'static>(call: impl F
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_costs_little_more_requests_than_calls() {
-    let down = answer(503, refusal("SERVICE_UNAVAILABLE"));
-    // Like a process that crashes behind a load balancer: connections are accepted and closed without an answer.
+async fn an_outage_causes_few_additional_requests() {
+    let down = response(503, refusal("SERVICE_UNAVAILABLE"));
+    // Like a process that crashes behind a load balancer: connections are accepted and closed without a response.
     for outage in [down, Step::Fail(Phase::Stale), Step::Fail(Phase::NotSent)] {
         // After a minute without failures, and as the client starts.
         for well in [CALLS, 0] {
-            let up = std::iter::repeat_n(answer(200, RECORD), well);
+            let up = std::iter::repeat_n(response(200, RECORD), well);
             let (client, script) = ScriptedTransport::client(up.chain([outage.clone()]));
             for _ in 0..=well / CALLS {
                 call_for_a_minute(|| {
@@ -73,14 +73,14 @@ fn per_call(attempts: usize) -> f64 {
     attempts as f64 / CALLS as f64
 }
 
-type Answered<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
+type ResponseFuture<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
 
 /// Returns a client with the usual middleware, whose service is down. It uses no socket, so that virtual time can
 /// advance.
 fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
     fn down<F>(down: F) -> F
     where
-        F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> Answered<'a>,
+        F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> ResponseFuture<'a>,
     {
         down
     }
@@ -90,8 +90,8 @@ fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
         .with(RetryTransientMiddleware::new_with_policy(policy))
         .with(down(move |_, _, _| {
             requests.fetch_add(1, Ordering::Relaxed);
-            let answer = http::Response::builder().status(503).body("").unwrap();
-            async { Ok(answer.into()) }.boxed()
+            let response = http::Response::builder().status(503).body("").unwrap();
+            async { Ok(response.into()) }.boxed()
         }))
         .build()
 }
@@ -108,7 +108,8 @@ impl Transport for StalePool {
         let was_closed = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |closed| closed.checked_sub(1));
-        let step = if was_closed.is_ok() { Step::Fail(Phase::Stale) } else { answer(200, RECORD) };
+        let step =
+            if was_closed.is_ok() { Step::Fail(Phase::Stale) } else { response(200, RECORD) };
         // The other calls are under way too before the first one fails.
         tokio::task::yield_now().then(|()| perform(step)).boxed()
     }
@@ -141,8 +142,8 @@ async fn a_pool_of_closed_idle_connections_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_the_retry_budget_refills() {
-    let down = (0..100).map(|_| answer(503, ""));
-    let up = [answer(200, RECORD), answer(503, ""), answer(200, RECORD)];
+    let down = (0..100).map(|_| response(503, ""));
+    let up = [response(200, RECORD), response(503, ""), response(200, RECORD)];
     let (client, _) = ScriptedTransport::client(down.chain(up));
     let mut spent = 0;
     loop {
@@ -160,9 +161,9 @@ async fn after_an_outage_the_retry_budget_refills() {
 
 #[tokio::test(start_paused = true)]
 async fn an_observer_sees_each_attempt_and_no_personal_data() {
-    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
-    let created = answer(201, CREATED).with("x-request-id", "req_1");
-    let steps = [limited, Step::Hang, created, answer(404, ""), answer(200, "?")];
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
+    let created = response(201, CREATED).with("x-request-id", "req_1");
+    let steps = [limited, Step::Hang, created, response(404, ""), response(200, "?")];
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
     let (client, _) = ScriptedTransport::client_with(steps, |builder| {
@@ -213,7 +214,8 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
 async fn an_observer_sees_queue_times_and_unsent_calls() {
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
-    let steps = [answer(200, RECORD), answer(200, RECORD), answer(200, RECORD), answer(503, "")];
+    let steps =
+        [response(200, RECORD), response(200, RECORD), response(200, RECORD), response(503, "")];
     let (client, script) = ScriptedTransport::client_with(steps, |builder| {
         let builder = builder.rate_limit(RateLimit::adaptive().burst(1));
         builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()))

@@ -1,4 +1,4 @@
-//! Answers that a proxy in front of the service may have given, and how far the client trusts them.
+//! Responses that a proxy in front of the service may have given, and how far the client trusts them.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use parcelo::{ErrorKind, RateLimit, Retry, calls::StopReason};
 
 use crate::{
     retries::now,
-    scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal},
+    scripted_transport::{RECORD, ScriptedTransport, Step, number, refusal, response},
 };
 
 /// A request id in the form that proxies use.
 const PROXY_REQUEST_ID: &str = "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10";
 const SERVICE_REQUEST_ID: &str = "req_1";
 
-fn throttled_response(seconds: &str) -> Step {
-    answer(429, "").with("retry-after", seconds)
+fn throttling_response(seconds: &str) -> Step {
+    response(429, "").with("retry-after", seconds)
 }
 
-fn banned_answer() -> Step {
-    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
+fn ban_response() -> Step {
+    let banned = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
     banned.with("x-request-id", SERVICE_REQUEST_ID)
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_429_from_the_service_delays_other_calls() {
     let table = [
-        (throttled_response("20"), false),
-        (throttled_response("20").with("x-request-id", PROXY_REQUEST_ID), false),
-        (throttled_response("20").with("x-request-id", SERVICE_REQUEST_ID), true),
+        (throttling_response("20"), false),
+        (throttling_response("20").with("x-request-id", PROXY_REQUEST_ID), false),
+        (throttling_response("20").with("x-request-id", SERVICE_REQUEST_ID), true),
     ];
     for (refused, delays_all) in table {
-        let (client, script) = ScriptedTransport::client([refused.clone(), answer(200, RECORD)]);
+        let (client, script) = ScriptedTransport::client([refused.clone(), response(200, RECORD)]);
         let began = now();
         let number = number();
         let other = async {
@@ -43,7 +43,7 @@ async fn only_a_429_from_the_service_delays_other_calls() {
         };
         let (refused_call, other) = tokio::join!(client.tracking().get(&number), other);
         assert_eq!(refused_call.unwrap().meta().attempts, 2);
-        assert!(began.elapsed() >= Duration::from_secs(20), "as it was asked: {refused:?}");
+        assert!(began.elapsed() >= Duration::from_secs(20), "the requested wait: {refused:?}");
         assert_eq!(other >= Duration::from_secs(20), delays_all, "{other:?}, {refused:?}");
         assert!(delays_all || other < Duration::from_millis(20), "{other:?}, {refused:?}");
     }
@@ -52,14 +52,14 @@ async fn only_a_429_from_the_service_delays_other_calls() {
 #[tokio::test(start_paused = true)]
 async fn rate_limit_headers_from_a_proxy_are_ignored() {
     let full = |id| {
-        answer(200, RECORD)
+        response(200, RECORD)
             .with("x-ratelimit-limit", "1")
             .with("x-ratelimit-remaining", "0")
             .with("x-ratelimit-reset", "1768057501")
             .with("x-request-id", id)
     };
     for (id, is_believed) in [(PROXY_REQUEST_ID, false), (SERVICE_REQUEST_ID, true)] {
-        let (client, _) = ScriptedTransport::client([full(id), answer(200, RECORD)]);
+        let (client, _) = ScriptedTransport::client([full(id), response(200, RECORD)]);
         let began = now();
         let first = client.tracking().get(&number()).await.unwrap();
         assert_eq!(first.meta().rate_limit.is_some(), is_believed);
@@ -67,11 +67,11 @@ async fn rate_limit_headers_from_a_proxy_are_ignored() {
         assert_eq!(began.elapsed() >= Duration::from_millis(900), is_believed, "{id:?}");
     }
     // The end of its window does not say when to try again either.
-    let refused = answer(429, "")
+    let refused = response(429, "")
         .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
         .with("x-ratelimit-reset", "1768057600");
     for (id, attempts) in [(PROXY_REQUEST_ID, 2), (SERVICE_REQUEST_ID, 1)] {
-        let steps = [refused.clone().with("x-request-id", id), answer(200, RECORD)];
+        let steps = [refused.clone().with("x-request-id", id), response(200, RECORD)];
         let (client, script) = ScriptedTransport::client(steps);
         let ended = client.tracking().get(&number()).await;
         let sent = script.sent_requests().len();
@@ -81,14 +81,14 @@ async fn rate_limit_headers_from_a_proxy_are_ignored() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
-    let (client, script) = ScriptedTransport::client([banned_answer(), answer(200, RECORD)]);
+    let (client, script) = ScriptedTransport::client([ban_response(), response(200, RECORD)]);
     let (began, number) = (now(), number());
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..200 {
         let (client, number) = (client.clone(), number.clone());
         calls.spawn(async move { client.tracking().get(&number).await });
     }
-    // Requests that were sent before the ban was known are answered; the others end when it becomes known.
+    // Requests that were sent before the ban was known get responses; the others end when it becomes known.
     let failed: Vec<_> = calls.join_all().await.into_iter().filter_map(Result::err).collect();
     assert!(began.elapsed() <= Duration::from_secs(1), "{:?}", began.elapsed());
     let sent = script.sent_requests().len();
@@ -117,7 +117,7 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
 #[tokio::test(start_paused = true)]
 async fn a_client_without_pacing_also_stops_during_a_long_ban() {
     let (client, script) =
-        ScriptedTransport::client_with([banned_answer(), answer(200, RECORD)], |builder| {
+        ScriptedTransport::client_with([ban_response(), response(200, RECORD)], |builder| {
             builder.rate_limit(RateLimit::off())
         });
     for _ in 0..2 {

@@ -8,7 +8,7 @@ use parcelo::{
 use tokio::time::Instant;
 
 use crate::scripted_transport::{
-    CREATED, Piece, RECORD, ScriptedTransport, Step, answer, number, order, refusal,
+    CREATED, Piece, RECORD, ScriptedTransport, Step, number, order, refusal, response,
 };
 
 #[expect(clippy::disallowed_methods, reason = "the paused clock of the test")]
@@ -18,8 +18,8 @@ pub(crate) fn now() -> Instant {
 
 #[tokio::test(start_paused = true)]
 async fn a_retried_creation_is_identical_and_honours_retry_after() {
-    let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("retry-after", "2");
-    let (client, script) = ScriptedTransport::client([busy.clone(), busy, answer(201, CREATED)]);
+    let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with("retry-after", "2");
+    let (client, script) = ScriptedTransport::client([busy.clone(), busy, response(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
 
@@ -58,8 +58,8 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
     const ALWAYS: [usize; 4] = [4; 4];
     const REPEATABLE: [usize; 4] = [4, 4, 4, 1];
     const NEVER: [usize; 4] = [1; 4];
-    let truncated = Step::Answer(201, vec![("content-length", "9".into())], vec![]);
-    let busy = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "1");
+    let truncated = Step::Response(201, vec![("content-length", "9".into())], vec![]);
+    let busy = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "1");
     let signals = [
         (Step::Fail(Phase::NotSent), ALWAYS),
         (Step::Fail(Phase::Untrusted), NEVER),
@@ -68,39 +68,39 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
         (Step::Fail(Phase::Timeout), REPEATABLE),
         (Step::Hang, REPEATABLE),
         (truncated, REPEATABLE),
-        (Step::Answer(201, vec![], vec![Piece::Break]), REPEATABLE),
-        (Step::Answer(400, vec![], vec![Piece::Break]), NEVER),
-        (Step::Answer(503, vec![], vec![Piece::Silence]), REPEATABLE),
+        (Step::Response(201, vec![], vec![Piece::Break]), REPEATABLE),
+        (Step::Response(400, vec![], vec![Piece::Break]), NEVER),
+        (Step::Response(503, vec![], vec![Piece::Silence]), REPEATABLE),
         (busy, ALWAYS),
-        (answer(500, refusal("INTERNAL_ERROR")), REPEATABLE),
-        (answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")), REPEATABLE),
-        (answer(409, refusal("IDEMPOTENCY_CONFLICT")), NEVER),
-        (answer(409, refusal("PARCEL_DUPLICATE_TRACKING")), NEVER),
-        (answer(307, "").with("location", "/elsewhere"), NEVER),
-        (answer(200, "no json"), NEVER),
+        (response(500, refusal("INTERNAL_ERROR")), REPEATABLE),
+        (response(409, refusal("IDEMPOTENCY_IN_PROGRESS")), REPEATABLE),
+        (response(409, refusal("IDEMPOTENCY_CONFLICT")), NEVER),
+        (response(409, refusal("PARCEL_DUPLICATE_TRACKING")), NEVER),
+        (response(307, "").with("location", "/elsewhere"), NEVER),
+        (response(200, "no json"), NEVER),
     ];
-    let answers: [(&[u16], [usize; 4]); 3] = [
+    let responses: [(&[u16], [usize; 4]); 3] = [
         (&[408, 425, 500, 502, 503, 504, 506, 507, 520, 522, 524, 529, 561, 599], REPEATABLE),
         (&[429], ALWAYS),
         (&[300, 302, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501, 505, 511], NEVER),
     ];
-    let answers = answers.iter().flat_map(|(statuses, expected)| {
-        statuses.iter().map(|code| (answer(*code, ""), *expected))
+    let responses = responses.iter().flat_map(|(statuses, expected)| {
+        statuses.iter().map(|code| (response(*code, ""), *expected))
     });
-    for (step, expected) in signals.into_iter().chain(answers) {
+    for (step, expected) in signals.into_iter().chain(responses) {
         assert_eq!(count_attempts(&step).await, expected, "{step:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_has_its_code_message_and_request_id() {
-    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED"))
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED"))
         .with("retry-after", "45")
         .with("x-request-id", "req_head");
     let (client, _) = ScriptedTransport::client([limited]);
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
-    assert_eq!(start.elapsed(), Duration::ZERO, "more patience is asked than there is");
+    assert_eq!(start.elapsed(), Duration::ZERO, "the requested wait is longer than allowed");
     assert_eq!(error.kind(), ErrorKind::RateLimited);
     assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
     assert_eq!(error.retry_after(), Some(Duration::from_secs(45)));
@@ -112,7 +112,7 @@ async fn an_error_has_its_code_message_and_request_id() {
 
 #[tokio::test(start_paused = true)]
 async fn the_request_id_in_the_body_is_used_without_a_header() {
-    let (client, _) = ScriptedTransport::client([answer(404, refusal("PARCEL_NOT_FOUND"))]);
+    let (client, _) = ScriptedTransport::client([response(404, refusal("PARCEL_NOT_FOUND"))]);
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.request_id().unwrap().as_str(), "req_body");
@@ -138,7 +138,7 @@ async fn a_service_that_never_responds_times_out_after_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stale_connection_is_replaced_without_a_delay() {
-    let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Stale), answer(201, CREATED)]);
+    let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Stale), response(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
     assert_eq!((created.meta().attempts, start.elapsed()), (2, Duration::ZERO));
@@ -150,7 +150,7 @@ async fn a_stale_connection_is_replaced_without_a_delay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_without_retries_makes_one_attempt() {
-    let steps = [answer(503, "")];
+    let steps = [response(503, "")];
     let (client, script) = ScriptedTransport::client_with(steps, |it| it.retry(Retry::none()));
     let error = client.health().await.unwrap_err();
     assert_eq!(
@@ -162,9 +162,9 @@ async fn a_client_without_retries_makes_one_attempt() {
 #[tokio::test(start_paused = true)]
 async fn a_reply_says_whether_it_is_a_repeat_and_has_metadata() {
     let table = [
-        (answer(201, CREATED), Outcome::Created),
-        (answer(200, CREATED), Outcome::Replayed),
-        (answer(201, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
+        (response(201, CREATED), Outcome::Created),
+        (response(200, CREATED), Outcome::Replayed),
+        (response(201, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
     ];
     for (step, outcome) in table {
         let step = step
@@ -185,7 +185,7 @@ async fn a_reply_says_whether_it_is_a_repeat_and_has_metadata() {
 
 #[tokio::test(start_paused = true)]
 async fn responses_of_newer_services_are_read() {
-    let (client, script) = ScriptedTransport::client([answer(200, RECORD)]);
+    let (client, script) = ScriptedTransport::client([response(200, RECORD)]);
     let record = client.tracking().get(&number()).history(true).await.unwrap();
     assert_eq!(record.status.code(), "LOST_AT_SEA");
     assert_eq!(
@@ -204,7 +204,7 @@ async fn an_unreadable_response_is_an_error_and_never_a_panic() {
             let step =
                 ["retry-after", "date", "x-request-id", "x-ratelimit-limit", "idempotent-replayed"]
                     .into_iter()
-                    .fold(answer(status, *body), |step, name| step.with(name, head));
+                    .fold(response(status, *body), |step, name| step.with(name, head));
             let (client, _) = ScriptedTransport::client([step]);
             let error = client.orders().create(&order()).await.unwrap_err();
             assert!(!error.to_string().contains('\n') && error.status() == Some(status), "{error}");
@@ -214,7 +214,7 @@ async fn an_unreadable_response_is_an_error_and_never_a_panic() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_can_be_spawned_and_dropped() {
-    let (client, script) = ScriptedTransport::client([Step::Hang, answer(201, CREATED)]);
+    let (client, script) = ScriptedTransport::client([Step::Hang, response(201, CREATED)]);
     let other = client.clone();
     let dropped = tokio::spawn(async move { other.orders().create(&order()).await });
     while script.sent_requests().is_empty() {

@@ -1,4 +1,4 @@
-//! A transport that answers from a script and records its requests.
+//! A transport that responds from a script and records its requests.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ use parcelo::{
 /// The result of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Answer(u16, Vec<(&'static str, String)>, Vec<Piece>),
+    Response(u16, Vec<(&'static str, String)>, Vec<Piece>),
     Fail(Phase),
     Hang,
 }
@@ -29,17 +29,17 @@ pub(crate) enum Piece {
     Silence,
 }
 
-/// Returns a step that answers with JSON.
-pub(crate) fn answer(status: u16, body: impl Into<String>) -> Step {
-    Step::Answer(status, Vec::new(), vec![Piece::Bytes(body.into().into())])
+/// Returns a step that responds with JSON.
+pub(crate) fn response(status: u16, body: impl Into<String>) -> Step {
+    Step::Response(status, Vec::new(), vec![Piece::Bytes(body.into().into())])
 }
 
 impl Step {
     pub(crate) fn with(self, name: &'static str, value: impl Into<String>) -> Self {
         match self {
-            Self::Answer(status, mut headers, body) => {
+            Self::Response(status, mut headers, body) => {
                 headers.push((name, value.into()));
-                Self::Answer(status, headers, body)
+                Self::Response(status, headers, body)
             }
             other => other,
         }
@@ -93,7 +93,7 @@ pub(crate) fn perform(
     match step {
         Step::Hang => std::future::pending().boxed(),
         Step::Fail(phase) => async move { Err(TransportError::new(phase, "scripted")) }.boxed(),
-        Step::Answer(status, headers, pieces) => {
+        Step::Response(status, headers, pieces) => {
             let mut response = http::Response::builder().status(status);
             for (name, value) in headers {
                 let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();

@@ -21,7 +21,7 @@ fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap()
 }
 
-/// Returns a builder of a client that accepts compressed answers, if the build supports them.
+/// Returns a builder of a client that accepts compressed responses, if the build supports them.
 fn accept_gzip_if(builder: ClientBuilder, gzip: bool) -> ClientBuilder {
     #[cfg(feature = "gzip")]
     let builder = if gzip { builder.gzip() } else { builder };
@@ -61,7 +61,7 @@ async fn a_redirect_is_not_followed_and_gets_no_key() {
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(status)));
         let error = client.orders().create(&order()).await.unwrap_err();
-        // The answer at the other address may be the request's.
+        // The response at the other address may be that of the request.
         assert_eq!((error.may_have_executed(), error.attempts()), (status == 303, 1));
     }
     // A link is opened without the key and does not follow redirects either.
@@ -86,17 +86,18 @@ async fn a_refused_connection_is_not_sent_and_is_retried() {
 }
 
 #[tokio::test]
-async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
-    let (closing, _peer) = answering_peer("").await;
-    let (breaking, _other) = answering_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await;
-    let (babbling, _third) = answering_peer("220 smtp.example ESMTP\r\n").await;
+async fn each_broken_peer_has_a_phase_and_hides_its_address() {
+    let (closing, _peer) = responding_peer("").await;
+    let (breaking, _other) =
+        responding_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await;
+    let (not_http, _third) = responding_peer("220 smtp.example ESMTP\r\n").await;
     let encrypted = closing.replace("http", "https");
     let table = [
         ("http://127.0.0.1:1", Phase::NotSent),
         (&encrypted, Phase::NotSent),
         (&closing, Phase::Stale),
         (&breaking, Phase::MaybeSent),
-        (&babbling, Phase::NotHttp),
+        (&not_http, Phase::NotHttp),
     ];
     let with_and_without_gzip = table.iter().flat_map(|row| [(row, false), (row, true)]);
     for ((address, phase), gzip) in with_and_without_gzip {
@@ -109,7 +110,7 @@ async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
         for (i, text) in texts.iter().enumerate() {
             let again =
                 texts[i + 1..].iter().any(|cause| text.contains(cause) || cause.contains(text));
-            assert!(!again, "each thing once: {texts:?}");
+            assert!(!again, "no text is repeated: {texts:?}");
         }
     }
 }
@@ -130,10 +131,10 @@ async fn a_response_with_too_many_headers_is_still_http() {
 #[tokio::test]
 async fn a_peer_without_http_is_reported_after_one_attempt() {
     // A mail server, a server that needs TLS, and one that speaks HTTP/2 without negotiation.
-    for babble in
+    for greeting in
         ["220 smtp.example ESMTP\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "\0\0\u{6}\u{4}\0\0\0"]
     {
-        let (address, _peer) = answering_peer(babble).await;
+        let (address, _peer) = responding_peer(greeting).await;
         let client = builder(&address).build().unwrap();
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 1), "{error:?}");
@@ -152,7 +153,7 @@ async fn a_handshake_that_fails_once_is_retried() {
         "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{50}",
         "HTTP/1.1 400 Bad Request\r\n\r\n",
     ] {
-        let (address, _peer) = answering_peer(alert).await;
+        let (address, _peer) = responding_peer(alert).await;
         let client = builder(&address.replace("http", "https")).build().unwrap();
         let error = client.orders().create(&order()).await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 4), "{error:?}");
@@ -162,7 +163,7 @@ async fn a_handshake_that_fails_once_is_retried() {
 
 #[tokio::test]
 async fn a_dead_pooled_connection_is_replaced() {
-    // Each connection gets one answer; its second request finds it closed.
+    // Each connection gets one response; its second request finds it closed.
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{RECORD}", RECORD.len());
@@ -179,7 +180,7 @@ async fn a_dead_pooled_connection_is_replaced() {
 #[tokio::test]
 async fn a_label_truncated_on_the_wire_leaves_no_file() {
     let (address, _peer) =
-        answering_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await;
+        responding_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await;
     let directory = tempfile::tempdir().unwrap();
     for gzip in [false, true] {
         let client = accept_gzip_if(builder(&address), gzip).retry(Retry::standard().attempts(2));
@@ -211,7 +212,7 @@ pub(crate) async fn unused_address() -> String {
 }
 
 /// Starts a server that reads a request, sends this text, and closes the connection.
-async fn answering_peer(text: &'static str) -> (String, tokio::task::JoinSet<()>) {
+async fn responding_peer(text: &'static str) -> (String, tokio::task::JoinSet<()>) {
     peer(async move |mut socket| {
         read_request(&mut socket).await;
         socket.write_all(text.as_bytes()).await.unwrap();

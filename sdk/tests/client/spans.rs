@@ -16,7 +16,7 @@ use tracing::{
 };
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, Step, answer, key, number, order, refusal,
+    CREATED, RECORD, ScriptedTransport, Step, key, number, order, refusal, response,
 };
 
 thread_local! {
@@ -85,8 +85,8 @@ impl Subscriber for Collector {
 #[test]
 fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     let collected = collect(async {
-        let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("x-request-id", "req_1");
-        let created = answer(201, CREATED).with("x-request-id", "req_2");
+        let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with("x-request-id", "req_1");
+        let created = response(201, CREATED).with("x-request-id", "req_2");
         let (client, _) = ScriptedTransport::client([busy, created]);
         client.orders().create(&order()).await.unwrap();
         let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Untrusted)]);
@@ -112,7 +112,7 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
 }
 
 /// Returns the fields of the last span of a call.
-fn call(collected: &[String]) -> BTreeMap<String, String> {
+fn last_call_fields(collected: &[String]) -> BTreeMap<String, String> {
     let line = lines_of(collected, "parcelo.call").pop().unwrap();
     // A later value of a field replaces an earlier one.
     let fields = line.split(' ').filter_map(|field| field.split_once('='));
@@ -121,10 +121,10 @@ fn call(collected: &[String]) -> BTreeMap<String, String> {
 
 #[test]
 fn a_call_span_has_the_fields_that_support_needs() {
-    let created = || answer(201, CREATED).with("x-request-id", "req_1");
+    let created = || response(201, CREATED).with("x-request-id", "req_1");
     let replayed = || created().with("idempotent-replayed", "true");
-    let unreadable = || answer(201, r#"{"success":true}"#).with("x-request-id", "req_1");
-    let refused = || answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
+    let unreadable = || response(201, r#"{"success":true}"#).with("x-request-id", "req_1");
+    let refused = || response(409, refusal("PARCEL_DUPLICATE_TRACKING"));
     // status, request id, outcome, error, may have executed
     let table = [
         (created(), "201 req_1 Created - -"),
@@ -135,7 +135,7 @@ fn a_call_span_has_the_fields_that_support_needs() {
         (Step::Hang, "- - - Timeout true"),
     ];
     for (step, expected) in table {
-        let fields = call(&collect(async {
+        let fields = last_call_fields(&collect(async {
             let (client, _) = ScriptedTransport::client([step.clone()]);
             let _ = client.with_retry(Retry::none()).orders().create(&order()).await;
         }));
@@ -146,8 +146,8 @@ fn a_call_span_has_the_fields_that_support_needs() {
     }
     // A read has no outcome, and a refused call has no attempt. Both record their time in the queue.
     let second_call = |rate: RateLimit| {
-        call(&collect(async {
-            let (client, _) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+        last_call_fields(&collect(async {
+            let (client, _) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
                 builder.rate_limit(rate)
             });
             let _ = client.tracking().get(&number()).await;
@@ -165,7 +165,7 @@ fn a_call_span_has_the_fields_that_support_needs() {
 #[test]
 fn a_call_is_logged_at_info_and_its_attempts_at_debug() {
     let collected = collect(async {
-        let (client, _) = ScriptedTransport::client([answer(503, ""), answer(201, CREATED)]);
+        let (client, _) = ScriptedTransport::client([response(503, ""), response(201, CREATED)]);
         client.orders().create(&order()).await.unwrap();
     });
     for (name, level) in [("parcelo.call", "INFO"), ("parcelo.attempt", "DEBUG")] {
@@ -182,17 +182,17 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
         "suggestion":"CANARY"}]}}}"#;
     let statuses =
         [400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 501, 502, 503, 504, 307, 599];
-    let refusals = statuses.map(|status| answer(status, fault));
+    let refusals = statuses.map(|status| response(status, fault));
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Stale, Phase::MaybeSent, Phase::Timeout];
     let failures = phases.map(Step::Fail);
     let others = [
         Step::Hang,
-        answer(200, r#"{"success":"CANARY","parcel":"CANARY"}"#),
-        answer(200, "CANARY"),
-        answer(403, refusal("AUTH_COUNTRY_NOT_ALLOWED")),
-        answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")),
-        Step::Answer(200, vec![("content-length", (99_u64 << 20).to_string())], vec![]),
-        Step::Answer(302, vec![("location", "http://CANARY.example/CANARY".into())], vec![]),
+        response(200, r#"{"success":"CANARY","parcel":"CANARY"}"#),
+        response(200, "CANARY"),
+        response(403, refusal("AUTH_COUNTRY_NOT_ALLOWED")),
+        response(409, refusal("IDEMPOTENCY_IN_PROGRESS")),
+        Step::Response(200, vec![("content-length", (99_u64 << 20).to_string())], vec![]),
+        Step::Response(302, vec![("location", "http://CANARY.example/CANARY".into())], vec![]),
     ];
     let mut kinds = std::collections::HashSet::new();
     let collected = collect(async {

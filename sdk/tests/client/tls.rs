@@ -20,7 +20,7 @@ struct Handshake {
     head: String,
 }
 
-/// A server whose certificate comes from an authority that the machine does not trust. It offers HTTP/2 and answers in
+/// A server whose certificate comes from an authority that the machine does not trust. It offers HTTP/2 and responds in
 /// HTTP/1.1.
 struct PrivateCaServer {
     address: String,
@@ -60,10 +60,10 @@ impl PrivateCaServer {
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
                 seen.lock().unwrap().push(Handshake { alpn, head });
                 let length = RECORD.len();
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{RECORD}"
                 );
-                let _ = socket.write_all(answer.as_bytes()).await;
+                let _ = socket.write_all(response.as_bytes()).await;
                 let _ = socket.shutdown().await;
             }
         })
@@ -95,15 +95,15 @@ async fn a_custom_certificate_authority_is_trusted_once_added() {
         client.tracking().get(&number()).await.unwrap();
     }
     let client = server.builder().root_certificate(other).unwrap().build().unwrap();
-    assert!(client.tracking().get(&number()).await.is_err(), "one for all of them");
+    assert!(client.tracking().get(&number()).await.is_err(), "the other authority is not trusted");
 }
 
 #[tokio::test]
 async fn an_invalid_certificate_is_refused() {
     let server = PrivateCaServer::start().await;
     let pem = server.authority.pem();
-    let spoilt = pem.replace('A', "!");
-    for text in ["", "no certificate", &pem[..pem.len() / 2], &spoilt] {
+    let corrupted = pem.replace('A', "!");
+    for text in ["", "no certificate", &pem[..pem.len() / 2], &corrupted] {
         let error = server.builder().root_certificate(text).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{text}");
     }
@@ -131,7 +131,7 @@ async fn http_2_and_gzip_are_offered_only_on_request() {
 async fn http_2_is_negotiated_with_a_service_that_offers_it() {
     let server = PrivateCaServer::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
-    // It answers in HTTP/1.1 anyway, not in HTTP/2.
+    // It responds in HTTP/1.1 anyway, not in HTTP/2.
     let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
     let handshakes = server.handshakes.lock().unwrap();
     let Handshake { alpn, head } = &handshakes[0];

@@ -1,4 +1,4 @@
-//! Answers with values and rows that this version does not know. Readable parts are returned, and a completed write is
+//! Responses with values and rows that this version does not know. Readable parts are returned, and a completed write is
 //! never reported as failed.
 
 use futures_util::StreamExt;
@@ -9,7 +9,7 @@ use parcelo::{
 };
 use serde_json::{Value, json};
 
-use crate::scripted_transport::{ScriptedTransport, answer, number, order};
+use crate::scripted_transport::{ScriptedTransport, number, order, response};
 
 const TIME: &str = "2026-01-10T15:05:00.000Z";
 
@@ -124,7 +124,7 @@ fn response_of(operation: &str) -> Value {
     }
 }
 
-/// Returns answers that a later or faulty version of the service might give: the operation, the location in the answer,
+/// Returns responses that a later or faulty version of the service might give: the operation, the location in it,
 /// and the unexpected value.
 fn unexpected_values() -> Vec<(&'static str, &'static str, Value)> {
     let words = [
@@ -175,7 +175,7 @@ fn unexpected_values() -> Vec<(&'static str, &'static str, Value)> {
         ("list", "/data/0"),
         ("list", "/data/0/createdAt"),
     ];
-    // Parts of the answer to a completed write that the caller can do without.
+    // Parts of the response to a completed write that the caller can do without.
     let secondary = [
         ("create", "/parcel/id"),
         ("create", "/parcel/status"),
@@ -212,7 +212,7 @@ async fn every_response_may_have_unknown_values_and_rows() {
     for (operation, at, odd) in unexpected_values() {
         let mut body = response_of(operation);
         *body.pointer_mut(at).unwrap() = odd.clone();
-        let (client, script) = ScriptedTransport::client([answer(200, body.to_string())]);
+        let (client, script) = ScriptedTransport::client([response(200, body.to_string())]);
         if let Err(error) = call(&client, operation).await {
             failed.push(format!("{operation} {at} = {odd}: {error}"));
         }
@@ -221,12 +221,12 @@ async fn every_response_may_have_unknown_values_and_rows() {
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Returns a client whose answer is `body` with these unexpected values.
+/// Returns a client whose response is `body` with these unexpected values.
 fn client_with_response(mut body: Value, unexpected_values: &[(&str, Value)]) -> Client {
     for (at, odd) in unexpected_values {
         *body.pointer_mut(at).unwrap() = odd.clone();
     }
-    ScriptedTransport::client([answer(200, body.to_string())]).0
+    ScriptedTransport::client([response(200, body.to_string())]).0
 }
 
 fn unknown<T>(word: &str) -> MaybeKnown<T> {
@@ -295,7 +295,7 @@ async fn an_unreadable_row_keeps_its_place_and_its_json() {
 async fn a_stream_continues_after_an_unreadable_row() {
     let page = |page: u32, rows: [Value; 2]| {
         let meta = json!({"page": page, "limit": 2, "total": 4, "totalPages": 2});
-        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
+        response(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
     };
     let odd = json!({"createdAt": "2026-01-11T00:00:00.000Z"});
     let other = |id: &str, number: &str| {
@@ -329,7 +329,7 @@ async fn rows_without_a_time_are_returned_once() {
     let rows = [json!([{"new": 1}, parcel("SB-SUCCESS-0001")]), json!([{"new": 1}, {"new": 2}])];
     for rows in rows {
         let page = json!({"success": true, "data": rows, "meta": meta});
-        let (client, script) = ScriptedTransport::client([answer(200, page.to_string())]);
+        let (client, script) = ScriptedTransport::client([response(200, page.to_string())]);
         assert_eq!(client.parcels().list().stream().count().await, 2);
         assert!(script.sent_requests().len() <= 3, "{rows}");
     }
@@ -373,8 +373,8 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
     for (operation, at) in table {
         let mut body = response_of(operation);
         *body.pointer_mut(at).unwrap() = json!("?");
-        let answered = answer(200, body.to_string()).with("x-request-id", "req_1");
-        let (client, script) = ScriptedTransport::client([answered]);
+        let step = response(200, body.to_string()).with("x-request-id", "req_1");
+        let (client, script) = ScriptedTransport::client([step]);
         let error = call(&client, operation).await.unwrap_err();
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Executed, true));
         assert_eq!(error.unreadable().unwrap().json(), &body, "{operation} {at}");
@@ -390,18 +390,18 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_without_success_leaves_the_outcome_unknown() {
-    // The last answer is a gateway's about itself: the service's answers have an id.
+    // The last response is a gateway's own: those of the service have a request id.
     let gateway = r#"{"success":true}"#;
     for body in
         ["?", "{}", "[]", r#"{"success":"true"}"#, r#"{"success":false}"#, "<html>", gateway]
     {
-        let (client, _) = ScriptedTransport::client([answer(200, body)]);
+        let (client, _) = ScriptedTransport::client([response(200, body)]);
         for operation in ["create", "void", "submit", "reprint", "reset"] {
             let error = call(&client, operation).await.unwrap_err();
             assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, true));
         }
     }
-    let (client, _) = ScriptedTransport::client([answer(200, gateway)]);
+    let (client, _) = ScriptedTransport::client([response(200, gateway)]);
     for operation in ["track", "batch", "list", "label", "health"] {
         let error = call(&client, operation).await.unwrap_err();
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, false));
@@ -416,7 +416,7 @@ async fn an_unreadable_row_of_a_refusal_hides_no_other() {
     };
     let fault = json!({"field": "reason", "code": "NEW_WORD", "message": "No."});
     let body = refused(json!({"errors": [fault, {"new": 1}]}), json!("soon"));
-    let (client, _) = ScriptedTransport::client([answer(409, body.to_string())]);
+    let (client, _) = ScriptedTransport::client([response(409, body.to_string())]);
     let error = call(&client, "create").await.unwrap_err();
     assert_eq!((error.code(), error.may_have_executed()), (Some("IDEMPOTENCY_CONFLICT"), false));
     let faults: Vec<_> = error.field_faults().iter().map(|fault| &*fault.message).collect();
@@ -424,7 +424,7 @@ async fn an_unreadable_row_of_a_refusal_hides_no_other() {
 
     let unvoided = voided()["results"][1].clone();
     let body = refused(json!({"results": [{"new": 1}, unvoided]}), json!(3));
-    let (client, _) = ScriptedTransport::client([answer(409, body.to_string())]);
+    let (client, _) = ScriptedTransport::client([response(409, body.to_string())]);
     let results = call(&client, "void").await.unwrap_err().body().unwrap().void_results();
     assert!(matches!(&results[..], [Err(row), Ok(_)] if row.json()["new"] == 1), "{results:?}");
 }

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order, refusal},
+    scripted_transport::{CREATED, ScriptedTransport, Step, key, order, refusal, response},
     socket::peer,
 };
 
@@ -32,23 +32,23 @@ pub(crate) enum ConnectionEnd {
     Cut,
     /// The whole request is read, then the connection is closed.
     Unanswered,
-    /// The whole request is read, and no answer follows.
+    /// The whole request is read, and no response follows.
     Silence,
     /// The whole request is read, and these bytes are sent.
     Bytes(&'static str),
-    /// The whole request is read, and answered.
-    Answer(u16, AnswerKind),
+    /// The whole request is read, and a response is sent.
+    Response(u16, ResponseKind),
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum AnswerKind {
+pub(crate) enum ResponseKind {
     Code(&'static str),
     Fault(&'static str),
     Body(&'static str),
 }
 
-impl AnswerKind {
+impl ResponseKind {
     pub(crate) fn body(self) -> String {
         match self {
             Self::Code(code) => refusal(code),
@@ -73,9 +73,9 @@ pub(crate) enum ExpectedOutcome {
 }
 
 pub(crate) fn all_ends() -> Vec<(ConnectionEnd, ExpectedOutcome)> {
-    use AnswerKind::{Body, Code, Fault};
-    use ConnectionEnd::{Answer, Bytes, Closed, Cut, Silence, Unanswered};
+    use ConnectionEnd::{Bytes, Closed, Cut, Response, Silence, Unanswered};
     use ExpectedOutcome::{None, Refused, Settled};
+    use ResponseKind::{Body, Code, Fault};
     let mut all_ends = vec![
         (Closed, None),
         (Cut, None),
@@ -89,30 +89,30 @@ pub(crate) fn all_ends() -> Vec<(ConnectionEnd, ExpectedOutcome)> {
             None,
         ),
         (
-            Answer(
+            Response(
                 201,
                 Body(r#"{"success":false,"error":{"code":"INTERNAL_ERROR","message":"no"}}"#),
             ),
             None,
         ),
-        (Answer(201, Body("")), None),
-        (Answer(200, Body("<html>")), None),
-        (Answer(400, Fault("receiver.phone")), Settled),
-        (Answer(400, Fault("body")), Refused),
-        (Answer(409, Code("PARCEL_DUPLICATE_TRACKING")), Settled),
-        (Answer(409, Code("IDEMPOTENCY_CONFLICT")), Settled),
-        (Answer(409, Code("IDEMPOTENCY_IN_PROGRESS")), None),
-        (Answer(401, Code("AUTH_INVALID_API_KEY")), Refused),
-        (Answer(403, Code("AUTH_IP_NOT_ALLOWED")), Refused),
-        (Answer(404, Code("NOT_FOUND")), Refused),
-        (Answer(429, Code("RATE_LIMIT_EXCEEDED")), Refused),
+        (Response(201, Body("")), None),
+        (Response(200, Body("<html>")), None),
+        (Response(400, Fault("receiver.phone")), Settled),
+        (Response(400, Fault("body")), Refused),
+        (Response(409, Code("PARCEL_DUPLICATE_TRACKING")), Settled),
+        (Response(409, Code("IDEMPOTENCY_CONFLICT")), Settled),
+        (Response(409, Code("IDEMPOTENCY_IN_PROGRESS")), None),
+        (Response(401, Code("AUTH_INVALID_API_KEY")), Refused),
+        (Response(403, Code("AUTH_IP_NOT_ALLOWED")), Refused),
+        (Response(404, Code("NOT_FOUND")), Refused),
+        (Response(429, Code("RATE_LIMIT_EXCEEDED")), Refused),
     ];
-    all_ends.extend([302, 307, 400, 404, 422].map(|status| (Answer(status, Body("")), Refused)));
+    all_ends.extend([302, 307, 400, 404, 422].map(|status| (Response(status, Body("")), Refused)));
     // It may have been IDEMPOTENCY_IN_PROGRESS.
-    all_ends.push((Answer(409, Body("")), None));
+    all_ends.push((Response(409, Body("")), None));
     all_ends.extend(
         [303, 399, 408, 419, 499, 500, 501, 503, 599, 799]
-            .map(|status| (Answer(status, Body("")), None)),
+            .map(|status| (Response(status, Body("")), None)),
     );
     all_ends
 }
@@ -179,15 +179,15 @@ async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, arrived_whole
         | ConnectionEnd::Unanswered
         | ConnectionEnd::Silence => return,
         ConnectionEnd::Bytes(text) => text.to_owned(),
-        ConnectionEnd::Answer(status, answered) => {
-            let body = answered.body();
+        ConnectionEnd::Response(status, kind) => {
+            let body = kind.body();
             let length = body.len();
             format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             )
         }
     };
-    // A client that has gone by now reads no answer.
+    // A client that has gone by now reads no response.
     let _ = socket.write_all(text.as_bytes()).await;
     let _ = socket.shutdown().await;
 }
@@ -285,13 +285,13 @@ async fn an_earlier_attempt_of_the_call_stays_unknown() {
     let validation = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"No.",
         "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
     let table = [
-        (answer(401, refusal("AUTH_INVALID_API_KEY")), true),
-        (answer(429, "").with("retry-after", "100"), true),
+        (response(401, refusal("AUTH_INVALID_API_KEY")), true),
+        (response(429, "").with("retry-after", "100"), true),
         (Step::Fail(Phase::Untrusted), true),
-        (answer(400, ""), true),
-        (answer(400, validation), false),
-        (answer(409, refusal("PARCEL_DUPLICATE_TRACKING")), false),
-        (answer(409, refusal("IDEMPOTENCY_CONFLICT")), false),
+        (response(400, ""), true),
+        (response(400, validation), false),
+        (response(409, refusal("PARCEL_DUPLICATE_TRACKING")), false),
+        (response(409, refusal("IDEMPOTENCY_CONFLICT")), false),
     ];
     for (last, expected) in table {
         let (client, script) =
@@ -308,7 +308,7 @@ async fn an_earlier_attempt_of_the_call_stays_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn an_executed_write_stays_executed_for_every_clone() {
-    let (client, _) = ScriptedTransport::client([answer(201, CREATED), Step::Hang]);
+    let (client, _) = ScriptedTransport::client([response(201, CREATED), Step::Hang]);
     let (order, client) = (order(), client.with_retry(Retry::none()));
     client.orders().create(&order).await.unwrap();
     let settled = order.idempotency_key.state();
@@ -319,7 +319,7 @@ async fn an_executed_write_stays_executed_for_every_clone() {
 
 #[tokio::test(start_paused = true)]
 async fn another_request_with_the_key_does_not_settle_the_first() {
-    let refused = answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
+    let refused = response(409, refusal("PARCEL_DUPLICATE_TRACKING"));
     let (client, _) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), refused]);
     let (first, client) = (order(), client.with_retry(Retry::none()));
     client.orders().create(&first).await.unwrap_err();
@@ -334,11 +334,11 @@ async fn a_key_conflict_says_whether_the_request_was_its_own() {
     let table = [
         (lost(), "1002", true, "the order was corrected, and the first version shipped"),
         (lost(), "1001", false, "the same order cannot conflict with itself"),
-        (Some(answer(201, CREATED)), "1002", true, "the first version shipped"),
+        (Some(response(201, CREATED)), "1002", true, "the first version shipped"),
         (None, "1001", false, "it was never sent, as far as this process knows"),
     ];
     for (before, id, expected, case) in table {
-        let conflict = answer(409, refusal("IDEMPOTENCY_CONFLICT"));
+        let conflict = response(409, refusal("IDEMPOTENCY_CONFLICT"));
         let (client, _) = ScriptedTransport::client(before.clone().into_iter().chain([conflict]));
         let (client, first) = (client.with_retry(Retry::none()), order());
         if before.is_some() {

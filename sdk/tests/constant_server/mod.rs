@@ -1,4 +1,4 @@
-//! A server that answers every request with the same created order, for measurements of a call.
+//! A server that responds to every request with the same created order, for measurements of a call.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,18 +11,18 @@ const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000
 /// Answers the requests of all connections, each on a thread of its own.
 pub(crate) fn serve(listener: &TcpListener) {
     for connection in listener.incoming() {
-        std::thread::spawn(move || answer_requests(connection.unwrap()));
+        std::thread::spawn(move || respond_to_requests(connection.unwrap()));
     }
 }
 
-fn answer_requests(connection: TcpStream) -> Option<()> {
+fn respond_to_requests(connection: TcpStream) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut writer = connection.try_clone().ok()?;
     let mut reader = BufReader::new(connection);
     let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\
         date: Sat, 10 Jan 2026 15:05:00 GMT\r\nx-ratelimit-limit: 50\r\nx-ratelimit-remaining: 40\r\n\
         x-ratelimit-reset: 1768057501\r\n";
-    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
+    let response = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
     loop {
         let mut length = 0;
         loop {
@@ -39,6 +39,6 @@ fn answer_requests(connection: TcpStream) -> Option<()> {
             }
         }
         reader.read_exact(&mut vec![0; length]).ok()?;
-        writer.write_all(answer.as_bytes()).ok()?;
+        writer.write_all(response.as_bytes()).ok()?;
     }
 }

@@ -17,13 +17,15 @@ use serde_json::json;
 
 use crate::{
     conformance::valid_order,
-    scripted_transport::{CREATED, Piece, ScriptedTransport, Step, answer, order, orders, refusal},
+    scripted_transport::{
+        CREATED, Piece, ScriptedTransport, Step, order, orders, refusal, response,
+    },
 };
 
 #[tokio::test(start_paused = true)]
 async fn every_order_has_a_result_even_if_others_fail() {
-    let refused = answer(400, refusal("VALIDATION_FAILED"));
-    let created = answer(201, CREATED);
+    let refused = response(400, refusal("VALIDATION_FAILED"));
+    let created = response(201, CREATED);
     let steps = (0..9).map(|step| if step == 4 { refused.clone() } else { created.clone() });
     let (client, script) = ScriptedTransport::client(steps);
     let mut creations = client.orders().create_many(orders("many", 9)).concurrency(3);
@@ -46,7 +48,7 @@ async fn every_order_has_a_result_even_if_others_fail() {
 
 #[tokio::test(start_paused = true)]
 async fn an_ended_iterator_is_not_polled_again() {
-    let (client, script) = ScriptedTransport::client([answer(201, CREATED)]);
+    let (client, script) = ScriptedTransport::client([response(201, CREATED)]);
     let mut round = orders("many", 4);
     // Like a queue that is empty for a moment: it ends after two, and would then continue.
     let mut polls = 0;
@@ -66,7 +68,7 @@ async fn an_ended_iterator_is_not_polled_again() {
 async fn no_more_orders_are_taken_than_are_in_flight() {
     for (concurrency, max) in [(0, 1), (1, 1), (5, 5)] {
         let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
-        let (client, _) = ScriptedTransport::client([Step::Answer(201, vec![], slow)]);
+        let (client, _) = ScriptedTransport::client([Step::Response(201, vec![], slow)]);
         let taken = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&taken);
         let endless = std::iter::repeat_with(move || {
@@ -85,7 +87,7 @@ async fn no_more_orders_are_taken_than_are_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn as_many_orders_are_in_flight_as_allowed() {
     let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
-    let (client, _) = ScriptedTransport::client([Step::Answer(201, vec![], slow)]);
+    let (client, _) = ScriptedTransport::client([Step::Response(201, vec![], slow)]);
     let began = crate::limits::now();
     let mut creations = client.orders().create_many(orders("many", 20)).concurrency(10);
     while let Some((_, created)) = creations.next().await {
@@ -107,7 +109,7 @@ fn page(ids: std::ops::Range<usize>, meta: (u32, usize)) -> Step {
     let (page, total) = meta;
     let meta = json!({"requestId": "req_1", "page": page, "limit": 100, "total": total,
         "totalPages": total.div_ceil(100)});
-    answer(200, json!({"success": true, "data": parcels, "meta": meta}).to_string())
+    response(200, json!({"success": true, "data": parcels, "meta": meta}).to_string())
 }
 
 fn queries(script: &ScriptedTransport) -> Vec<String> {
@@ -171,7 +173,7 @@ async fn a_list_changed_while_streaming_yields_each_parcel_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_ends_a_streamed_list() {
-    let gone = answer(401, refusal("AUTH_INVALID_API_KEY"));
+    let gone = response(401, refusal("AUTH_INVALID_API_KEY"));
     let (client, _) = ScriptedTransport::client([page(100..200, (1, 200)), gone]);
     let mut parcels = client.parcels().list().stream();
     for _ in 0..100 {

@@ -67,7 +67,7 @@ pub(crate) fn valid_order(key: IdempotencyKey) -> OrderRequest {
     order
 }
 
-/// Describes an answer by the parts that the caller sees.
+/// Describes a response by the parts that the caller sees.
 fn describe_reply<T>(
     reply: Result<Reply<T>, Error>,
     describe: impl FnOnce(&T) -> String,
@@ -132,12 +132,12 @@ async fn run_session(client: &Client) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_is_the_same_over_every_transport() {
-    let mut days = Vec::new();
+    let mut sessions = Vec::new();
     for transport in TRANSPORTS {
         let session = Session::start(transport, Retry::standard()).await;
-        days.push(run_session(&session.client).await);
+        sessions.push(run_session(&session.client).await);
     }
-    let [in_memory, http, wiremock] = &days[..] else { panic!("three ways") };
+    let [in_memory, http, wiremock] = &sessions[..] else { panic!("three transports") };
     assert_eq!(in_memory, http);
     assert_eq!(in_memory, wiremock);
     assert_eq!(in_memory.iter().filter(|seen| seen.starts_with("Created in 1")).count(), 5);

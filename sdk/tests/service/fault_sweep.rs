@@ -57,7 +57,7 @@ async fn create(client: &Client, key: &str) -> TrackingNumber {
     retry_until_success(async || client.orders().create(&order).await).await.parcel.tracking_number
 }
 
-/// Tracks parcels, and repeats the request until it is answered.
+/// Tracks parcels, and repeats the request until it succeeds.
 async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> {
     loop {
         if let Ok(results) = client.tracking().batch(numbers).history(true).await {
@@ -112,9 +112,9 @@ async fn run_session_with_fault(transport: TransportKind, fault: SweptFault) {
     assert_eq!(client.parcels().list().await.unwrap().meta.total, 2);
     let first = (vec![Ordered, LabelGenerated, Voided], 0);
     let second = (vec![Ordered, LabelGenerated, ManifestSubmitted], 1);
-    let stories =
+    let histories =
         [read_history(client, &numbers[0]).await, read_history(client, &numbers[1]).await];
-    assert_eq!(stories, [first, second]);
+    assert_eq!(histories, [first, second]);
 }
 
 #[tokio::test(start_paused = true)]

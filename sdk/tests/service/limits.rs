@@ -22,7 +22,7 @@ use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, answer, key, number, order, orders, refusal,
+    CREATED, RECORD, ScriptedTransport, key, number, order, orders, refusal, response,
 };
 
 #[expect(clippy::disallowed_methods, reason = "the clock of the test, paused or not")]
@@ -70,7 +70,7 @@ impl Transport for LimitedService {
             sleep(self.latency / 2).await;
             let (status, quota) = self.take();
             sleep(self.latency / 2).await;
-            let answer = http::Response::builder()
+            let response = http::Response::builder()
                 .status(status)
                 .header("x-request-id", "req_1")
                 .header("x-ratelimit-limit", quota.limit)
@@ -78,7 +78,7 @@ impl Transport for LimitedService {
                 .header("x-ratelimit-reset", quota.reset)
                 .header("retry-after", "1");
             let body = stream::iter([Ok(Bytes::from_static(CREATED.as_bytes()))]).boxed();
-            Ok(answer.body(body).unwrap())
+            Ok(response.body(body).unwrap())
         }
         .boxed()
     }
@@ -232,7 +232,7 @@ async fn an_idle_client_sends_a_full_window_at_once() {
 
 /// Returns a client that never sends two requests at once.
 fn evenly_paced_client() -> (Client, ScriptedTransport) {
-    ScriptedTransport::client_with([answer(201, CREATED)], |builder| {
+    ScriptedTransport::client_with([response(201, CREATED)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1))
     })
 }
@@ -249,7 +249,7 @@ async fn clones_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
-    let (client, script) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+    let (client, script) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1).fail_fast())
     });
     let number = number();
@@ -311,12 +311,12 @@ async fn waiting_in_the_queue_counts_towards_the_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn a_used_up_window_delays_all_calls_until_it_ends() {
-    let full = answer(201, CREATED)
+    let full = response(201, CREATED)
         .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")
         .with("x-ratelimit-remaining", "0")
         .with("x-ratelimit-reset", "1768057501");
-    let (client, _) = ScriptedTransport::client([full, answer(201, CREATED)]);
+    let (client, _) = ScriptedTransport::client([full, response(201, CREATED)]);
     let began = now();
     client.orders().create(&order()).await.unwrap();
     client.clone().orders().create(&order()).await.unwrap();
@@ -325,8 +325,8 @@ async fn a_used_up_window_delays_all_calls_until_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_delays_all_later_calls() {
-    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("x-request-id", "req_1");
-    let (client, _) = ScriptedTransport::client([limited, answer(201, CREATED)]);
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("x-request-id", "req_1");
+    let (client, _) = ScriptedTransport::client([limited, response(201, CREATED)]);
     client.with_retry(Retry::none()).orders().create(&order()).await.unwrap_err();
     let began = now();
     for _ in 0..8 {

@@ -32,7 +32,7 @@ pub const fn day_start(day: i64) -> Millis {
 /// Counts the late parcels by state. Because the counts have no times of day, a parcel is late once every parcel of its
 /// day is late: at most a day after its promised day has passed at the destination. A parcel that is out for delivery
 /// is not late, because it arrives today.
-pub fn late_parcels(counts: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
+pub fn count_late_parcels(counts: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
     let is_late = |count: &&ParcelCount| {
         let last_order = day_start(count.created_day + 1).plus(-1);
         let promised = delivery::promised_day(count.country, last_order);
@@ -65,17 +65,20 @@ mod tests {
         let count = |state, country| ParcelCount { created_day, state, country, parcels: 2 };
         let ecuador = count(State::InTransit, CountryCode::EC);
         // Promised for January 18, which ends in the Galápagos at 06:00 UTC.
-        assert_eq!(late_parcels(&[ecuador], at("2026-01-19T05:59:59Z")), []);
-        assert_eq!(late_parcels(&[ecuador], at("2026-01-19T06:00:00Z")), [(State::InTransit, 2)]);
+        assert_eq!(count_late_parcels(&[ecuador], at("2026-01-19T05:59:59Z")), []);
+        assert_eq!(
+            count_late_parcels(&[ecuador], at("2026-01-19T06:00:00Z")),
+            [(State::InTransit, 2)]
+        );
         let now = at("2026-03-01T00:00:00Z");
         let over = [State::Delivered, State::Voided, State::CustomsHold, State::OutForDelivery];
-        assert_eq!(late_parcels(&over.map(|state| count(state, CountryCode::EC)), now), []);
+        assert_eq!(count_late_parcels(&over.map(|state| count(state, CountryCode::EC)), now), []);
         let many = [
             count(State::InTransit, CountryCode::MX),
             count(State::PickedUp, CountryCode::EC),
             ecuador,
         ];
-        assert_eq!(late_parcels(&many, now), [(State::PickedUp, 2), (State::InTransit, 4)]);
+        assert_eq!(count_late_parcels(&many, now), [(State::PickedUp, 2), (State::InTransit, 4)]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl std::fmt::Debug for IdempotencyRecord {
 pub enum ReplayDecision {
     /// The key is new, or its record has expired.
     Fresh,
-    /// The same request was answered before.
+    /// The same request was executed before.
     Replay(IdempotencyRecord),
     /// The key was used with another request.
     Conflict(IdempotencyRecord),

@@ -19,7 +19,7 @@ pub const MAX_NUMBERS: usize = 20;
 pub struct LegacySchedule {
     /// The start of the deprecation.
     pub deprecated: Millis,
-    /// The time from which the legacy API answers 410.
+    /// The time from which the legacy API responds with 410.
     pub sunset: Option<Millis>,
 }
 
@@ -121,18 +121,18 @@ fn legacy_name(path: &str) -> &str {
 
 /// Converts a refusal to the legacy format.
 pub fn to_legacy_refusal(refusal: &Refusal) -> Value {
-    let mut answer = json!({
+    let mut body = json!({
         "ok": false,
         "error": refusal.code.code(),
         "message": refusal.text(Language::En),
         "message_es": refusal.text(Language::Es),
     });
     let faults = refusal.faults();
-    if let Some(members) = answer.as_object_mut().filter(|_| !faults.is_empty()) {
+    if let Some(members) = body.as_object_mut().filter(|_| !faults.is_empty()) {
         members.insert("fields".to_owned(), first_faults(&faults, Language::En));
         members.insert("fields_es".to_owned(), first_faults(&faults, Language::Es));
     }
-    answer
+    body
 }
 
 /// Returns the text of the first fault of each field, by the legacy name of the field.

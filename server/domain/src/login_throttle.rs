@@ -209,9 +209,17 @@ mod tests {
         for minutes in [1, 2, 4, 8, 15, 15] {
             assert_eq!(fail(&mut throttle, from("a", "203.0.113.7"), now), minutes * 60);
             now += i64::from(minutes) * 60 - 1;
-            assert_eq!(fail(&mut throttle, from("b", "203.0.113.7"), now), 1, "and refused ones");
+            assert_eq!(
+                fail(&mut throttle, from("b", "203.0.113.7"), now),
+                1,
+                "an attempt that has to wait"
+            );
             now += 1;
-            assert_eq!(fail(&mut throttle, from("c", "203.0.113.7"), now), 0, "do not count");
+            assert_eq!(
+                fail(&mut throttle, from("c", "203.0.113.7"), now),
+                0,
+                "does not count as a failure"
+            );
         }
         assert_eq!(fail(&mut throttle, from("d", "203.0.113.8"), now), 0, "another network may");
         now += 3_600;

@@ -97,7 +97,7 @@ impl Refusal {
     /// Reports that it is unknown whether a request was executed, and that no key makes it safe to repeat.
     pub fn outcome_unknown() -> Self {
         let hint = (
-            "The request was executed, or not: look up what it was to change before you repeat it.".to_owned(),
+            "It is unknown whether the request was executed: check what it was meant to change before you repeat it.".to_owned(),
             "No se sabe si la solicitud se ejecutó: consulte lo que debía cambiar antes de repetirla.".to_owned(),
         );
         Self { hint: Some(hint), ..ErrorCode::InternalError.into() }

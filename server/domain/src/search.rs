@@ -331,7 +331,10 @@ mod tests {
             assert!(!is_found(search(Some(&quoted), None).unwrap()), "{part}, in quotation marks");
         }
         assert!(is_found(search(None, Some("\"PO 1001\"")).unwrap()));
-        assert!(is_found(search(Some("Rui"), Some("\"PO1001\"")).unwrap()), "each by itself");
+        assert!(
+            is_found(search(Some("Rui"), Some("\"PO1001\"")).unwrap()),
+            "each part is matched separately"
+        );
         assert!(!is_found(search(None, Some("\"PO 100\"")).unwrap()));
         assert!(!is_found(search(None, Some("\"Ana\"")).unwrap()), "a name is not a reference");
         assert!(is_found(search(Some("\"PO-100"), None).unwrap()), "one mark alone is punctuation");

@@ -124,7 +124,7 @@ enum PoolState {
     Open,
     /// The limit is used up.
     Empty,
-    /// The database did not answer.
+    /// The database did not respond.
     Unreachable,
 }
 
@@ -316,7 +316,7 @@ impl<T> SharedRateLimitWindows<T> {
         LimitClaim { second, key, limit, admitted, wanted }
     }
 
-    /// Settles a batch with a grant for each claim, or with `None` if the database did not answer. Returns the
+    /// Settles a batch with a grant for each claim, or with `None` if the database did not respond. Returns the
     /// decisions on the requests that waited.
     pub fn settle(
         &mut self,
@@ -324,7 +324,7 @@ impl<T> SharedRateLimitWindows<T> {
         grants: Option<&[LimitGrant]>,
     ) -> Vec<(T, Admission)> {
         self.is_in_flight = false;
-        let mut answered = Vec::new();
+        let mut decisions = Vec::new();
         let grants = (0..).map(|index| grants.and_then(|grants| grants.get(index)).copied());
         for ((claim, tickets), grant) in batch.claims.into_iter().zip(batch.tickets).zip(grants) {
             let share = self.share(claim.limit);
@@ -335,10 +335,10 @@ impl<T> SharedRateLimitWindows<T> {
                 // The grant covers all waiting requests, or the pool is empty: none needs another claim.
                 let is_admitted = usage.admit(share).unwrap_or(false);
                 let quota = usage.quota(claim.limit, claim.second);
-                answered.push((ticket, admission(is_admitted, quota)));
+                decisions.push((ticket, admission(is_admitted, quota)));
             }
         }
-        answered
+        decisions
     }
 
     /// Returns the entry of a key in the current or the previous second; `None` for any other second.

@@ -47,16 +47,16 @@ pub(super) fn draw_receiver(page: &mut Page, data: &LabelData<'_>) {
 
 /// Returns the fields of sender and receiver whose text is truncated.
 pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
-    let mut cut = Vec::new();
+    let mut truncated = Vec::new();
     if !is_sender_short(&order.sender) {
         let fields = sender(order, layout);
-        cut.extend(fields.truncated_fields().map(|field| format!("sender.{field}")));
+        truncated.extend(fields.truncated_fields().map(|field| format!("sender.{field}")));
     }
     if !is_receiver_short(&order.receiver) {
         let fields = receiver(order, layout);
-        cut.extend(fields.truncated_fields().map(|field| format!("receiver.{field}")));
+        truncated.extend(fields.truncated_fields().map(|field| format!("receiver.{field}")));
     }
-    cut
+    truncated
 }
 
 /// Returns `true` if each line fits in the smallest type, so that nothing is truncated in any arrangement. This check
@@ -151,9 +151,9 @@ impl AddressBlock<'_> {
     }
 
     fn truncated_fields(&self) -> impl Iterator<Item = &'static str> {
-        let cut =
+        let truncated =
             self.names.iter().filter(|name| !is_fully_shown(&name.text, name.style, &name.slots));
-        cut.map(|name| name.field).chain(self.lines.truncated_fields(&self.slots))
+        truncated.map(|name| name.field).chain(self.lines.truncated_fields(&self.slots))
     }
 }
 

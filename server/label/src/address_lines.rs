@@ -58,17 +58,18 @@ impl AddressLines<'_> {
         };
         let cleaned = |(field, text): Field<'_>| (field, to_single_line(text));
         let street_fields = self.street_parts.into_iter().map(cleaned);
-        let mut cut = fields_ending_after(shown(&self.street, street), &self.street, street_fields);
+        let mut truncated =
+            fields_ending_after(shown(&self.street, street), &self.street, street_fields);
         let line = [*last];
         let town = town::order_parts(self.country_code, self.city_parts).map(cleaned);
-        cut.extend(fields_ending_after(shown(&self.city, &line), &self.city, town));
+        truncated.extend(fields_ending_after(shown(&self.city, &line), &self.city, town));
         for text in &tail {
             // In a truncated line, the ID is after the telephone number.
             let fields = [("phone", &self.phone), ("nationalId", &self.id)];
             let fields = fields.into_iter().map(|(field, text)| (field, text.clone()));
-            cut.extend(fields_ending_after(shown(text, &line), text, fields));
+            truncated.extend(fields_ending_after(shown(text, &line), text, fields));
         }
-        cut
+        truncated
     }
 
     /// Returns `true` if nothing has to be truncated and the street does not need the smallest sizes.
@@ -126,11 +127,11 @@ fn fields_ending_after(
         return Vec::new();
     }
     let mut end = 0;
-    let cut = fields.filter_map(|(field, text)| {
+    let truncated = fields.filter_map(|(field, text)| {
         end += line.get(end..)?.find(&text)? + text.len();
         (end > shown && !text.is_empty()).then_some(field)
     });
-    cut.collect()
+    truncated.collect()
 }
 
 /// Joins two parts of a line.

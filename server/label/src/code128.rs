@@ -8,7 +8,7 @@ pub(super) struct Bars(Vec<u8>);
 
 /// Encodes `data`, or returns `None` if a character is not printable ASCII.
 pub(super) fn encode(data: &str) -> Option<Bars> {
-    let values: Vec<usize> = data.bytes().map(value).collect::<Option<_>>()?;
+    let values: Vec<usize> = data.bytes().map(code_value).collect::<Option<_>>()?;
     let weighted: usize = values.iter().zip(1..).map(|(value, place)| value * place).sum();
     let check = (START_B + weighted) % 103;
     let mut bars = Vec::with_capacity(6 * values.len() + 19);
@@ -19,7 +19,7 @@ pub(super) fn encode(data: &str) -> Option<Bars> {
     Some(Bars(bars))
 }
 
-fn value(byte: u8) -> Option<usize> {
+fn code_value(byte: u8) -> Option<usize> {
     (b' '..=b'~').contains(&byte).then(|| usize::from(byte - b' '))
 }
 

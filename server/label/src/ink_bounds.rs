@@ -24,8 +24,9 @@ impl InkBounds {
 
     /// Returns `true` if any glyph touches a glyph of another line.
     pub(super) fn touches(&self, other: &Self) -> bool {
-        let theirs = |glyph: &BoundingBox| other.glyphs.iter().any(|their| overlap(*glyph, *their));
-        overlap(self.union, other.union) && self.glyphs.iter().any(theirs)
+        let theirs =
+            |glyph: &BoundingBox| other.glyphs.iter().any(|their| overlaps(*glyph, *their));
+        overlaps(self.union, other.union) && self.glyphs.iter().any(theirs)
     }
 }
 
@@ -57,6 +58,6 @@ fn enclose(one: BoundingBox, other: BoundingBox) -> BoundingBox {
 }
 
 /// Returns `true` if two rectangles share a dot.
-pub(super) fn overlap(a: BoundingBox, b: BoundingBox) -> bool {
+pub(super) fn overlaps(a: BoundingBox, b: BoundingBox) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }

@@ -173,18 +173,18 @@ fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
 /// Returns the fields of an order whose text the label truncates.
 pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     let footer = Footer::new(order, layout);
-    let mut cut = address::truncated_fields(order, layout);
+    let mut truncated = address::truncated_fields(order, layout);
     let cell = TextSlot::new(0, REFERENCE_SPAN, CELL_STYLE);
     let reference = sender_reference(order)
         .filter(|(_, text)| !fits_into(&to_single_line(text), CELL_STYLE, &[cell]));
-    cut.extend(reference.map(|(field, _)| field.to_owned()));
+    truncated.extend(reference.map(|(field, _)| field.to_owned()));
     if footer.has_customs {
-        cut.extend(customs::truncated_fields(order));
+        truncated.extend(customs::truncated_fields(order));
     }
     if !footer.shows_all_instructions() {
-        cut.push("receiver.address.deliveryInstructions".to_owned());
+        truncated.push("receiver.address.deliveryInstructions".to_owned());
     }
-    cut
+    truncated
 }
 
 /// The quiet zone on each side of a Code 128, in modules (ISO/IEC 15417).

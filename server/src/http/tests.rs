@@ -20,7 +20,7 @@ use parcelo_domain::{
 };
 use parcelo_store::{
     Store,
-    test_util::{Damage, damage, delays::delay_by, held},
+    test_util::{Damage, damage, delays::delay_by, hold_write_lock},
 };
 use parcelo_system::{clock::ManualClock, ids::Ids};
 use parcelo_types::{
@@ -375,7 +375,7 @@ async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
     let key = busy.key(|_| {}).await;
     let headers = [(parcelo_types::model::header::API_KEY, key.as_str()), JSON];
     let create = || TestRequest::post(Operation::CreateOrder.path(), &headers, &ORDER);
-    let other = held(&file);
+    let other = hold_write_lock(&file);
     // The runtime is idle, so the paused clock skips the five seconds.
     tokio::time::pause();
     test.record_refusal(ErrorCode::IdempotencyInProgress, busy.send(create()).await);

@@ -239,5 +239,5 @@ async fn bind_free_port() -> (TcpListener, String) {
 #[track_caller]
 fn expect_stored<T, E: fmt::Debug>(result: Result<T, E>) -> T {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    result.expect("the store is there")
+    result.expect("the store responds")
 }

@@ -34,7 +34,7 @@ impl Reply {
     /// If it is not the status of a final response, 200 to 999.
     pub const fn status(status: u16) -> Self {
         let (min, max) = FINAL_STATUSES;
-        assert!(min <= status && status <= max, "the status of a final answer is 200 to 999");
+        assert!(min <= status && status <= max, "the status of a final response is 200 to 999");
         Self { status: Some(status), headers: Vec::new(), body: Bytes::new() }
     }
 

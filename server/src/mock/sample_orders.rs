@@ -138,7 +138,7 @@ mod tests {
     #[should_panic(
         expected = "\"Ecuador\" is not a country code: expected an assigned ISO 3166-1 code"
     )]
-    async fn a_key_for_an_unknown_country_says_so_too() {
+    async fn an_unknown_country_is_quoted_with_what_is_expected() {
         let _ = MockServer::start().await.key().countries(["EC", "Ecuador"]);
     }
 }

@@ -119,21 +119,21 @@ impl MockServer {
     }
 
     async fn void(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
-        let caller = self.owner(parcel).await?;
+        let caller = self.caller_of(parcel).await?;
         let body = json!({ "idempotencyKey": self.new_idempotency_key(),
             "trackingNumbers": [parcel.tracking_number] });
         self.service.void_orders(&caller, keyed_request(&body)).await.map(drop)
     }
 
     async fn submit(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
-        let caller = self.owner(parcel).await?;
+        let caller = self.caller_of(parcel).await?;
         let body = json!({ "idempotencyKey": self.new_idempotency_key(), "awbNumber": self.new_awb(),
             "trackingNumbers": [parcel.tracking_number] });
         self.service.submit_manifest(&caller, keyed_request(&body)).await.map(drop)
     }
 
     /// Returns a caller of the parcel's account.
-    async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
+    async fn caller_of(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
         let keys: Vec<ApiKeyRecord> = self.service.store().credentials().await?;
         let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
         Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })

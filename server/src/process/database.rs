@@ -110,17 +110,17 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
 /// Opens an existing database. Only a server creates one; otherwise a command with a wrong `--database` would succeed
 /// without any effect on the server.
 pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
-    let random = Ids::random().array();
+    let new_secret = Ids::random().array();
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) if !path.exists() => Err(no_file(path)),
-        Database::File(path) => Ok(Store::open_for_admin(path, random)?),
+        Database::File(path) => Ok(Store::open_for_admin(path, new_secret)?),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
             if !Store::exists((**address).clone()).await? {
                 return Err(Failure::NoDatabase(address.to_string()));
             }
-            Ok(Store::connect_for_admin((**address).clone(), random).await?)
+            Ok(Store::connect_for_admin((**address).clone(), new_secret).await?)
         }
     }
 }

@@ -38,7 +38,7 @@ use parcelo_store::{ReadOnlyReason, Store, StoreError};
 use crate::service::EndpointError;
 
 /// The environment variable of the secret. There is no flag for it, because other users can see arguments.
-const SECRET: &str = "PARCELO_SECRET";
+const SECRET_VARIABLE: &str = "PARCELO_SECRET";
 
 /// A reason why the process ends with a failure.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +208,7 @@ const fn lost_database_advice(cause: ReadOnlyReason) -> &'static str {
 
 /// Returns the secrets that hash keys and sign links: from `PARCELO_SECRET`, else the database's.
 fn secrets(store: &Store) -> Result<Secrets, Failure> {
-    let Some(text) = std::env::var_os(SECRET) else {
+    let Some(text) = std::env::var_os(SECRET_VARIABLE) else {
         return Ok(Secrets::derive(&store.secret()));
     };
     let text = text.into_string().map_err(|_| Failure::Secret)?;

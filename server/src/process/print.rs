@@ -141,7 +141,7 @@ pub(super) fn first_password(
     })
 }
 
-/// Prompts twice, so that a typing error locks no one out. Returns `None` if the two differ.
+/// Prompts twice, because a typing error would lock the user out. Returns `None` if the two passwords differ.
 pub(super) fn ask_password() -> io::Result<Option<String>> {
     let password = rpassword::prompt_password("New password: ")?;
     let again = rpassword::prompt_password("Repeat the new password: ")?;

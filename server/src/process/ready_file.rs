@@ -11,7 +11,7 @@ use super::Failure;
 pub(super) fn write_atomically(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
     // A pipe or a device is written to directly: a rename would replace it by a file.
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return std::fs::write(path, content).map_err(failed);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();

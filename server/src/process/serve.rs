@@ -142,7 +142,7 @@ fn secrets_file_failure(options: &Serve, source: std::io::Error) -> Failure {
     Failure::SecretsFile { path: options.secrets_file.clone().unwrap_or_default(), source }
 }
 
-/// Also logs the addresses, for systems that keep only the log.
+/// Logs the addresses too, for systems that keep only the log.
 fn log_addresses(addresses: &[(&'static str, String)]) {
     for (listener, url) in addresses {
         tracing::info!(listener, url, "listening");
@@ -224,6 +224,7 @@ fn settings(
     })
 }
 
+/// The socket of an environment, its base URL, and the base URL of its label files, if they are set.
 type AddressOptions<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
 
 /// Returns the public addresses of an environment, which may be set even if it is not served here.

@@ -48,11 +48,11 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (webhook, ids, now) = (options.webhook, Ids::random(), SystemClock.now());
     let environment = Environment::from(webhook.environment);
-    let allowed = WebhookAllowance {
+    let allowance = WebhookAllowance {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
-    let allowed_hosts = AllowedHosts::for_environment(environment, allowed);
+    let allowed_hosts = AllowedHosts::for_environment(environment, allowance);
     let (store, tenant) = open_tenant(&webhook).await?;
     let request = EndpointRequest {
         tenant,
@@ -64,8 +64,8 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
     };
     let is_loopback = environment == Environment::Sandbox
         && check_url(&request.url, AllowedHosts::PublicAndLoopback).is_ok();
-    let set = endpoints(&store, &ids).set(request, now).await;
-    let endpoint = set.map_err(|error| match error {
+    let result = endpoints(&store, &ids).set(request, now).await;
+    let endpoint = result.map_err(|error| match error {
         EndpointError::Address(error @ InvalidWebhookUrl::NotPublic) if is_loopback => {
             Failure::WebhookToThisMachine(error)
         }
@@ -89,11 +89,14 @@ async fn test(webhook: WebhookArgs) -> Result<(), Failure> {
     print_view(&webhook, &TestedView::from(event))
 }
 
-async fn set_enabled(webhook: WebhookArgs, on: bool) -> Result<(), Failure> {
+async fn set_enabled(webhook: WebhookArgs, is_enabled: bool) -> Result<(), Failure> {
     let ((store, tenant), ids) = (open_tenant(&webhook).await?, Ids::random());
     let endpoints = endpoints(&store, &ids);
-    let endpoint =
-        if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
+    let endpoint = if is_enabled {
+        endpoints.enable(tenant).await?
+    } else {
+        endpoints.disable(tenant).await?
+    };
     print_view(&webhook, &WebhookView::new(&webhook.account, &endpoint))
 }
 

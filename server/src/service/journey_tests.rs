@@ -107,14 +107,14 @@ fn moments_around_steps() -> Vec<i64> {
 
 #[tokio::test]
 async fn a_restart_at_any_moment_changes_no_journey() {
-    let mut undisturbed = Vec::new();
+    let mut expected_histories = Vec::new();
     let test = TestService::in_memory().await;
     for number in journey_numbers() {
         test.create(&number).await;
     }
     test.clock.set(START.plus(25 * Millis::HOUR));
     for number in journey_numbers() {
-        undisturbed.push(test.history(&number).await);
+        expected_histories.push(test.history(&number).await);
     }
     for moment in moments_around_steps() {
         let folder = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ async fn a_restart_at_any_moment_changes_no_journey() {
         let test = test.restart(&file).await;
         test.service.take_due_steps().await.unwrap();
         test.clock.set(START.plus(25 * Millis::HOUR));
-        for (number, expected) in journey_numbers().iter().zip(&undisturbed) {
+        for (number, expected) in journey_numbers().iter().zip(&expected_histories) {
             assert_eq!(
                 test.history(number).await,
                 *expected,
@@ -304,7 +304,7 @@ async fn a_slow_list_delays_no_order() {
         _ = &mut list => "the list",
         first = order => first,
     };
-    assert_eq!(first, "the order", "is answered first");
+    assert_eq!(first, "the order", "the order is answered first");
     drop(release);
     let (_, page) = list.await.unwrap();
     assert_eq!(page.total, 0);

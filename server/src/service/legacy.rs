@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
     use crate::service::tests::{caller, settings};
-    use parcelo_store::{Store, test_util::held};
+    use parcelo_store::{Store, test_util::hold_write_lock};
     use parcelo_system::{clock::ManualClock, ids::Ids};
 
     #[tokio::test]
@@ -71,16 +71,16 @@ mod tests {
         let service = Service::new(store.clone(), clock, ids, settings());
         let caller = caller(&service).await;
         service.count_legacy_use(&caller, Millis(0));
-        let other = held(&file);
+        let other = hold_write_lock(&file);
         tokio::time::pause();
         {
-            let mut keep = std::pin::pin!(service.save_legacy_uses());
-            let early = tokio::time::timeout(Duration::from_secs(6), &mut keep).await;
+            let mut save = std::pin::pin!(service.save_legacy_uses());
+            let early = tokio::time::timeout(Duration::from_secs(6), &mut save).await;
             tokio::time::resume();
             other.execute_batch("ROLLBACK").unwrap();
             if early.is_err() {
                 // The write is over now, with any outcome.
-                let _ = keep.await;
+                let _ = save.await;
             }
         }
         // Writes are queued, so the first one is over when this one is.

@@ -8,7 +8,7 @@ use parcelo_domain::{
 };
 use parcelo_types::{Environment, rules::Destinations};
 
-/// The settings that an operator can change.
+/// The settings of a service.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Production's public addresses.

@@ -44,7 +44,7 @@ impl TwoServers {
     }
 
     /// Sets the clocks to `now`, the second server's `ahead` milliseconds later.
-    fn set(&self, now: Millis, ahead: i64) {
+    fn set_clocks(&self, now: Millis, ahead: i64) {
         self.clocks[0].set(now);
         self.clocks[1].set(now.plus(ahead));
     }
@@ -54,7 +54,7 @@ impl TwoServers {
     }
 
     /// Sends the same order 64 times at once, to both servers in turn.
-    async fn create_64(&self, order: &Value) -> Vec<WriteResponse> {
+    async fn create_64_times(&self, order: &Value) -> Vec<WriteResponse> {
         let barrier = Arc::new(Barrier::new(64));
         let tasks = (0..64).map(|index| {
             let (service, barrier) = (Arc::clone(&self.services[index % 2]), Arc::clone(&barrier));
@@ -68,7 +68,7 @@ impl TwoServers {
         join_all(tasks).await.into_iter().map(Result::unwrap).collect()
     }
 
-    async fn parcels(&self) -> usize {
+    async fn count_parcels(&self) -> usize {
         self.services[0].store().creations().await.unwrap().len()
     }
 }
@@ -96,37 +96,38 @@ fn bodies(responses: &[WriteResponse]) -> HashSet<Vec<u8>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     // One server's clock is before midnight, the other's is after it.
-    two.set(DAY.plus(-500), 1_000);
+    servers.set_clocks(DAY.plus(-500), 1_000);
     for round in 0..5 {
-        let responses = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
+        let responses =
+            servers.create_64_times(&order(&format!("midnight-key-{round}"), None)).await;
         assert_eq!((count_created(&responses), bodies(&responses).len()), (1, 1), "{round}");
     }
-    assert_eq!(two.parcels().await, 5);
+    assert_eq!(servers.count_parcels().await, 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_after_24_hours_makes_one_new_parcel() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     for round in 0..5 {
         let order = order(&format!("day-long-key-{round}"), None);
         let first_seen = DAY.plus(round * 3 * Millis::DAY);
-        two.set(first_seen, 0);
-        let first = two.create(0, &order).await;
+        servers.set_clocks(first_seen, 0);
+        let first = servers.create(0, &order).await;
         // By one server's clock the key is 24 hours old, by the other's it is not.
-        two.set(first_seen.plus(Millis::DAY - 500), 1_000);
-        let responses = two.create_64(&order).await;
+        servers.set_clocks(first_seen.plus(Millis::DAY - 500), 1_000);
+        let responses = servers.create_64_times(&order).await;
         assert_eq!(count_created(&responses), 1, "{round}");
         let all = bodies(&responses);
         let first = bodies(&[first]);
         assert!(all.difference(&first).count() == 1, "{round}: the old response or the new one");
-        two.set(first_seen.plus(Millis::DAY + 500), 0);
-        let later = two.create_64(&order).await;
+        servers.set_clocks(first_seen.plus(Millis::DAY + 500), 0);
+        let later = servers.create_64_times(&order).await;
         assert_eq!(count_created(&later), 0);
         assert_eq!(bodies(&later), &all - &first, "{round}: only the new one from then on");
     }
-    assert_eq!(two.parcels().await, 10);
+    assert_eq!(servers.count_parcels().await, 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,21 +206,22 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tickers_of_two_servers_take_each_step_once() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     let number = |index: usize| format!("SB-SUCCESS-{index:04}");
     let orders: Vec<_> = (0..300)
         .map(|index| order(&format!("order-of-parcel-{index}"), Some(&number(index))))
         .collect();
-    join_all(orders.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
+    join_all(orders.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
+        .await;
     for minutes in [5, 10, 15, 20] {
-        two.set(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
-        let [one, other] = &two.services;
+        servers.set_clocks(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
+        let [one, other] = &servers.services;
         let fired = tokio::join!(one.take_due_steps(), other.take_due_steps());
         let all: Vec<_> = [fired.0.unwrap(), fired.1.unwrap()].concat();
         let parcels: HashSet<_> = all.iter().map(|fired| fired.tracking_number.as_str()).collect();
         assert_eq!((all.len(), parcels.len()), (300, 300), "after {minutes} minutes");
     }
-    let store = two.services[1].store();
+    let store = servers.services[1].store();
     for index in 0..300 {
         let number = TrackingNumber::parse(&number(index)).unwrap();
         let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
@@ -231,31 +233,33 @@ async fn the_tickers_of_two_servers_take_each_step_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn legacy_uses_of_two_servers_are_added_up() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     let next_day = DAY.plus(Millis::DAY);
     for _ in 0..20 {
-        for (service, requests) in two.services.iter().zip([3, 4]) {
-            (0..requests).for_each(|_| service.count_legacy_use(&two.caller, DAY));
-            service.count_legacy_use(&two.caller, next_day);
+        for (service, requests) in servers.services.iter().zip([3, 4]) {
+            (0..requests).for_each(|_| service.count_legacy_use(&servers.caller, DAY));
+            service.count_legacy_use(&servers.caller, next_day);
         }
-        let saved = join_all(two.services.iter().map(|service| service.save_legacy_uses())).await;
+        let saved =
+            join_all(servers.services.iter().map(|service| service.save_legacy_uses())).await;
         saved.into_iter().for_each(Result::unwrap);
     }
-    let uses = two.services[0].store().legacy_uses().await.unwrap();
+    let uses = servers.services[0].store().legacy_uses().await.unwrap();
     let requests: Vec<_> = uses.iter().map(|day| day.requests).collect();
     assert_eq!(requests, [40, 140], "the latest day first");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purges_of_two_servers_at_once_delete_everything_once() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     let orders: Vec<_> =
         (0..450).map(|index| order(&format!("order-of-parcel-{index}"), None)).collect();
-    join_all(orders.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
-    two.set(DAY.plus(31 * Millis::DAY), 1_000);
+    join_all(orders.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
+        .await;
+    servers.set_clocks(DAY.plus(31 * Millis::DAY), 1_000);
     let recent = order("order-of-today", None);
-    two.create(0, &recent).await;
-    let [one, other] = &two.services;
+    servers.create(0, &recent).await;
+    let [one, other] = &servers.services;
     let mut deleted = (0, 0);
     // A purge ends when the other server has taken its page; the next call continues.
     until("all are deleted", async || {
@@ -267,31 +271,33 @@ async fn purges_of_two_servers_at_once_delete_everything_once() {
     })
     .await;
     assert_eq!(deleted, (450, 450));
-    assert_eq!(two.parcels().await, 1, "today's parcel");
-    let counted = one.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(servers.count_parcels().await, 1, "today's parcel");
+    let counted = one.store().activity(servers.caller.tenant(), 0).await.unwrap();
     assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 1, "and counted once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_by_two_servers_spares_later_orders() {
-    let Some(two) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(DAY).await else { return };
     let number = |index: usize| format!("SB-RESET-{index:05}");
     let orders = |key: &str| -> Vec<_> {
         (0..300).map(|index| order(&format!("{key}-{index}"), Some(&number(index)))).collect()
     };
     let before = orders("before-the-reset");
-    join_all(before.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
-    let [one, other] = &two.services;
-    assert_eq!(one.reset_sandbox(&two.caller).await.unwrap().deleted.parcels, 300);
-    assert_eq!(two.parcels().await, 0);
+    join_all(before.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
+        .await;
+    let [one, other] = &servers.services;
+    assert_eq!(one.reset_sandbox(&servers.caller).await.unwrap().deleted.parcels, 300);
+    assert_eq!(servers.count_parcels().await, 0);
     // The other server finds the reset unfinished and erases too, while it takes orders with the same numbers.
     other.store().resume_resets().await.unwrap();
     let after = orders("after-the-reset");
     let responses =
-        join_all(after.iter().enumerate().map(|(index, order)| two.create(index % 2, order))).await;
+        join_all(after.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
+            .await;
     assert_eq!(count_created(&responses), 300);
     other.store().resume_resets().await.unwrap();
-    assert_eq!(two.parcels().await, 300);
-    let counted = other.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(servers.count_parcels().await, 300);
+    let counted = other.store().activity(servers.caller.tenant(), 0).await.unwrap();
     assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 300);
 }

@@ -42,10 +42,10 @@ struct TwoServers {
 impl TwoServers {
     /// Starts both servers. Returns `None` if PostgreSQL is not installed.
     async fn start() -> Option<Self> {
-        Some(Self::on(&database()?).await)
+        Some(Self::with_database(&database()?).await)
     }
 
-    async fn on(address: &Address) -> Self {
+    async fn with_database(address: &Address) -> Self {
         let clock = Arc::new(ManualClock::at(NOW));
         let service = async |seed| {
             let store = Store::connect(address.clone(), [1; 32]).await.unwrap();
@@ -147,11 +147,12 @@ async fn a_key_revoked_at_one_server_is_soon_refused_at_the_other() {
     let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let (key, caller) = servers.key(None).await;
-    let knows = async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
-    assert!(knows().await);
+    let accepts =
+        async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
+    assert!(accepts().await);
     one.revoke_key(&caller.key.id, Actor::Server).await.unwrap();
     // The cache is refreshed when it is older than `MAX_CACHE_AGE`; the test does not move that clock.
-    until("it is refused", async || !knows().await).await;
+    until("it is refused", async || !accepts().await).await;
     let (key, _) = servers.key(None).await;
     assert!(other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok());
 }
@@ -266,7 +267,7 @@ async fn two_servers_allow_no_more_sign_in_attempts_than_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_begins_even_if_its_attempt_stays_counted() {
     let Some(address) = database() else { return };
-    let servers = TwoServers::on(&address).await;
+    let servers = TwoServers::with_database(&address).await;
     let server = &servers.both[0];
     let account = server.store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "correct horse battery";

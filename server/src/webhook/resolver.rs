@@ -63,8 +63,11 @@ mod tests {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
         let mixed = ["10.0.0.7", "8.8.8.8", "127.0.0.1", "::1"].map(at).to_vec();
         assert_eq!(retain_allowed(mixed.clone(), AllowedHosts::Public).unwrap(), [at("8.8.8.8")]);
-        let here = [at("8.8.8.8"), at("127.0.0.1"), at("::1")];
-        assert_eq!(retain_allowed(mixed, AllowedHosts::PublicAndLoopback).unwrap(), here);
+        let public_and_loopback = [at("8.8.8.8"), at("127.0.0.1"), at("::1")];
+        assert_eq!(
+            retain_allowed(mixed, AllowedHosts::PublicAndLoopback).unwrap(),
+            public_and_loopback
+        );
         assert!(retain_allowed(vec![at("169.254.169.254")], AllowedHosts::Public).is_err());
     }
 

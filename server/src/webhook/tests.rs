@@ -178,9 +178,12 @@ impl TestService {
         logged.iter().map(|logged| logged.delivery_status).collect()
     }
 
-    async fn receiver(&self, reply: impl Fn(&str) -> u16 + Send + Sync + 'static) -> Receiver {
+    async fn start_receiver(
+        &self,
+        reply: impl Fn(&str) -> u16 + Send + Sync + 'static,
+    ) -> Receiver {
         let (clock, reply) = (self.clock.clone(), Arc::new(reply));
-        receiver(move |headers, body| {
+        start_receiver(move |headers, body| {
             let (now, status) = (clock.now(), reply(&number_and_status(&body)));
             async move {
                 if status == 0 {
@@ -194,7 +197,7 @@ impl TestService {
     }
 }
 
-async fn receiver<F, A>(take: F) -> Receiver
+async fn start_receiver<F, A>(respond: F) -> Receiver
 where
     F: Fn(HeaderMap, Bytes) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = (ReceivedDelivery, Response<Body>)> + Send,
@@ -205,7 +208,7 @@ where
     let routes = Router::new().fallback({
         let received = Arc::clone(&received);
         move |headers: HeaderMap, body: Bytes| async move {
-            let (delivery, answer) = take(headers, body).await;
+            let (delivery, answer) = respond(headers, body).await;
             received.lock().unwrap().push(delivery);
             answer
         }
@@ -238,7 +241,7 @@ fn event_ids(seen: &[ReceivedDelivery]) -> HashSet<String> {
 #[tokio::test]
 async fn production_events_are_tried_ten_times_then_held() {
     let test = TestService::new().await;
-    let broken = test.receiver(|_| 500).await;
+    let broken = test.start_receiver(|_| 500).await;
     let caller = test.subscriber("shop", &broken.url).await;
     test.create(&caller, "PARCEL-00001").await;
     test.deliver_all().await;
@@ -250,7 +253,7 @@ async fn production_events_are_tried_ten_times_then_held() {
         let off = pair[1].0.0 - pair[0].0.0 - seconds * Millis::SECOND;
         assert!(off.abs() <= seconds * Millis::SECOND / 10, "{seconds} s: {off} ms off");
     }
-    assert_eq!(event_ids(&seen).len(), 1, "one id at every attempt");
+    assert_eq!(event_ids(&seen).len(), 1, "every attempt has the same id");
     let tenant = caller.tenant();
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Failed]);
     assert!(test.disabled(tenant).await.is_some());
@@ -258,7 +261,7 @@ async fn production_events_are_tried_ten_times_then_held() {
     test.create(&caller, "PARCEL-00002").await;
     assert_eq!(test.service.next_delivery_due().await.unwrap(), None);
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
-    let fine = test.receiver(|_| 200).await;
+    let fine = test.start_receiver(|_| 200).await;
     let replay = EventsToReplay::MissedSince(Millis(0));
     let early = test.endpoints().replay(tenant, replay, test.clock.now()).await;
     assert!(early.is_err(), "a webhook that is disabled replays nothing");
@@ -275,7 +278,8 @@ async fn production_events_are_tried_ten_times_then_held() {
 #[tokio::test]
 async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|text| if text.ends_with("PICKED_UP") { 500 } else { 200 }).await;
+    let receiver =
+        test.start_receiver(|text| if text.ends_with("PICKED_UP") { 500 } else { 200 }).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     test.create(&caller, "PARCEL-00001").await;
     let carrier = test.carrier().await;
@@ -289,7 +293,7 @@ async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
         ["LABEL_GENERATED", "PICKED_UP", "PICKED_UP", "PICKED_UP", "IN_TRANSIT", "DELIVERED"];
     assert_eq!(statuses[..6], start);
     assert_eq!(statuses[6..], ["PICKED_UP"; 7], "it is sent ten times in all");
-    assert_eq!(test.disabled(caller.tenant()).await, None, "others arrived");
+    assert_eq!(test.disabled(caller.tenant()).await, None, "other events were delivered");
 }
 
 #[tokio::test]
@@ -297,7 +301,7 @@ async fn a_flapping_endpoint_gets_every_event() {
     let test = TestService::new().await;
     let count = AtomicUsize::new(0);
     let reply = move |_: &str| [500, 200, 302, 404, 204][count.fetch_add(1, Ordering::SeqCst) % 5];
-    let receiver = test.receiver(reply).await;
+    let receiver = test.start_receiver(reply).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     for number in 0..40 {
         test.create(&caller, &format!("PARCEL-{number:05}")).await;
@@ -319,7 +323,7 @@ async fn ten_hanging_deliveries_delay_no_other() {
     let _paused = PausedTime::start();
     let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&test.clock));
     let counted = Arc::clone(&open);
-    let stuck = receiver(move |headers, body| {
+    let stuck = start_receiver(move |headers, body| {
         counted.fetch_add(1, Ordering::SeqCst);
         let now = hanging.now();
         async move {
@@ -328,7 +332,7 @@ async fn ten_hanging_deliveries_delay_no_other() {
         }
     })
     .await;
-    let fine = test.receiver(|_| 200).await;
+    let fine = test.start_receiver(|_| 200).await;
     let (slow, quick) =
         (test.subscriber("slow", &stuck.url).await, test.subscriber("quick", &fine.url).await);
     let dispatcher = WebhookDispatcher::new(Arc::clone(&test.service), MAX_IN_FLIGHT_PER_ENDPOINT);
@@ -343,7 +347,11 @@ async fn ten_hanging_deliveries_delay_no_other() {
         fine.received().len() == 50 && open.load(Ordering::SeqCst) >= MAX_IN_FLIGHT_PER_ENDPOINT
     })
     .await;
-    assert_eq!(open.load(Ordering::SeqCst), MAX_IN_FLIGHT_PER_ENDPOINT, "and no more than that");
+    assert_eq!(
+        open.load(Ordering::SeqCst),
+        MAX_IN_FLIGHT_PER_ENDPOINT,
+        "no more deliveries are in flight"
+    );
     running.abort();
 }
 
@@ -366,7 +374,7 @@ async fn an_unsettled_event_is_due_again_when_its_lease_ends() {
 #[tokio::test]
 async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|_| 200).await;
+    let receiver = test.start_receiver(|_| 200).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
     test.endpoints().send_test(tenant, START).await.unwrap();
@@ -388,7 +396,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
 #[tokio::test]
 async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|_| 200).await;
+    let receiver = test.start_receiver(|_| 200).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     test.create(&caller, "PARCEL-00001").await;
     let mut settings = test.service.settings().clone();
@@ -422,8 +430,8 @@ enum EndpointChange {
 }
 
 impl TestService {
-    async fn replace_endpoint(&self, tenant: Tenant, how: EndpointChange) {
-        match how {
+    async fn replace_endpoint(&self, tenant: Tenant, change: EndpointChange) {
+        match change {
             EndpointChange::Replace => {}
             EndpointChange::ReplaceWhileDisabled => {
                 drop(self.endpoints().disable(tenant).await.unwrap());
@@ -432,7 +440,7 @@ impl TestService {
                 drop(self.endpoints().remove(tenant).await.unwrap());
             }
         }
-        let same = matches!(how, EndpointChange::RemoveAndSetSame);
+        let same = matches!(change, EndpointChange::RemoveAndSetSame);
         self.subscribe(tenant, if same { OLD } else { NEW }).await;
     }
 }
@@ -440,7 +448,7 @@ impl TestService {
 #[tokio::test]
 async fn a_late_response_of_a_replaced_webhook_is_only_logged() {
     use EndpointChange::{RemoveAndSet, RemoveAndSetSame, Replace, ReplaceWhileDisabled};
-    for how in [Replace, ReplaceWhileDisabled, RemoveAndSet, RemoveAndSetSame] {
+    for change in [Replace, ReplaceWhileDisabled, RemoveAndSet, RemoveAndSetSame] {
         for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
             let test = TestService::new().await;
             let caller = test.caller("shop", Environment::Sandbox).await;
@@ -453,21 +461,21 @@ async fn a_late_response_of_a_replaced_webhook_is_only_logged() {
                 test.clock.set(test.service.next_delivery_due().await.unwrap().unwrap());
             }
             let late = test.lease_one(tenant).await;
-            test.replace_endpoint(tenant, how).await;
-            let case = format!("{how:?}, {status} after {failed_before}");
+            test.replace_endpoint(tenant, change).await;
+            let case = format!("{change:?}, {status} after {failed_before}");
             let before = test.statuses(tenant).await;
             test.settle_with_status(late, status).await;
             assert!(test.disabled(tenant).await.is_none(), "{case}");
             assert_eq!(test.statuses(tenant).await, before, "{case}");
             let log = test.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
-            if !matches!(how, Replace) {
+            if !matches!(change, Replace) {
                 let missed = EventsToReplay::MissedSince(START);
                 test.endpoints().replay(tenant, missed, START).await.unwrap();
             }
             test.clock.set(test.clock.now().plus(Millis::MINUTE));
             let next = test.lease_one(tenant).await;
-            assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetSame), "{case}");
+            assert_eq!(next.url == NEW, !matches!(change, RemoveAndSetSame), "{case}");
         }
     }
 }
@@ -485,7 +493,7 @@ async fn a_response_counts_unless_its_webhook_was_replaced() {
     assert_eq!(
         test.statuses(tenant).await,
         [DeliveryStatus::Delivered],
-        "it was held, and arrived"
+        "the event was held, but was delivered"
     );
     test.endpoints().enable(tenant).await.unwrap();
     test.endpoints().send_test(tenant, START).await.unwrap();
@@ -528,7 +536,7 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
 async fn every_replaced_secret_signs_for_its_24_hours() {
     const HOUR: i64 = Millis::HOUR;
     let test = TestService::new().await;
-    let receiver = test.receiver(|_| 200).await;
+    let receiver = test.start_receiver(|_| 200).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
     let mut secrets = vec![test.endpoints().find(tenant).await.unwrap().secret];

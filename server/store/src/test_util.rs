@@ -15,7 +15,7 @@ mod held_lists;
 
 pub(crate) use self::held_lists::wait_if_requested;
 pub use self::{
-    damage::{Damage, damage, damage_file, held},
+    damage::{Damage, damage, damage_file, hold_write_lock},
     held_lists::hold_list,
 };
 #[cfg(feature = "postgres")]

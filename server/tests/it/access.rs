@@ -1,4 +1,4 @@
-//! Authentication: accepted and refused requests, and the headers of every answer.
+//! Authentication: accepted and refused requests, and the headers of every response.
 
 use crate::api::{Api, order, send};
 
@@ -8,10 +8,10 @@ const HEALTH: &str = "/api/v1/health";
 async fn health_shows_the_permissions_of_the_key() {
     let server = crate::embedded::start().await;
     let key = server.key().name("Warehouse 1").countries(["EC"]).issue();
-    let answer = Api::with_key(server.url(), &key).get(HEALTH).await;
-    let mut body = answer.json();
-    assert_eq!(answer.status, 200);
-    assert_eq!(body["meta"]["requestId"].take(), answer.header("x-request-id"));
+    let response = Api::with_key(server.url(), &key).get(HEALTH).await;
+    let mut body = response.json();
+    assert_eq!(response.status, 200);
+    assert_eq!(body["meta"]["requestId"].take(), response.header("x-request-id"));
     let expected = serde_json::json!({
         "success": true, "status": "ok", "authenticated": true, "keyName": "Warehouse 1",
         "allowedCountries": ["EC"], "environment": "sandbox", "meta": { "requestId": null }
@@ -32,15 +32,15 @@ async fn without_a_valid_key_the_response_is_401() {
     assert_eq!(missing.refusal(), (401, "AUTH_MISSING_API_KEY"));
     let typo = key.secret().replace("pk_test_", "pk_test_0");
     for wrong in ["", "garbage", "pk_live_", &typo, &"x".repeat(10_000)] {
-        let answer = Api::new(server.url()).key(wrong).get(HEALTH).await;
-        assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"), "{wrong}");
+        let response = Api::new(server.url()).key(wrong).get(HEALTH).await;
+        assert_eq!(response.refusal(), (401, "AUTH_INVALID_API_KEY"), "{wrong}");
     }
     let revoked = server.key().revoked().issue();
-    let answer = Api::with_key(server.url(), &revoked).get(HEALTH).await;
-    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"));
+    let response = Api::with_key(server.url(), &revoked).get(HEALTH).await;
+    assert_eq!(response.refusal(), (401, "AUTH_INVALID_API_KEY"));
     let elsewhere = crate::embedded::builder().seed(7).start().await;
-    let answer = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
-    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"));
+    let response = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
+    assert_eq!(response.refusal(), (401, "AUTH_INVALID_API_KEY"));
 }
 
 #[tokio::test]
@@ -50,10 +50,10 @@ async fn an_ip_address_outside_the_list_is_refused_and_named() {
     assert_eq!(Api::with_key(server.url(), &inside).get(HEALTH).await.status, 200);
     let outside = server.key().ip_list(["192.0.2.0/24"]).rate_limit(5).issue();
     for _ in 0..6 {
-        let answer = Api::with_key(server.url(), &outside).get(HEALTH).await;
-        assert_eq!(answer.refusal(), (403, "AUTH_IP_NOT_ALLOWED"));
-        assert_eq!(answer.json()["error"]["details"]["clientIp"], "127.0.0.1");
-        assert_eq!(answer.header("x-ratelimit-remaining"), "5", "a refusal consumes nothing");
+        let response = Api::with_key(server.url(), &outside).get(HEALTH).await;
+        assert_eq!(response.refusal(), (403, "AUTH_IP_NOT_ALLOWED"));
+        assert_eq!(response.json()["error"]["details"]["clientIp"], "127.0.0.1");
+        assert_eq!(response.header("x-ratelimit-remaining"), "5", "a refusal consumes nothing");
     }
     let api = Api::with_key(server.url(), &outside);
     let forged = send(api.request("GET", HEALTH).header("X-Forwarded-For", "192.0.2.1")).await;
@@ -87,9 +87,9 @@ async fn an_unsupported_method_is_405_with_the_allowed_ones() {
         ("POST", "/healthz", "GET,HEAD"),
     ];
     for (method, path, allow) in table {
-        let answer = send(api.request(method, path)).await;
-        assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED"), "{method} {path}");
-        assert_eq!(answer.header("allow"), allow, "{method} {path}");
+        let response = send(api.request(method, path)).await;
+        assert_eq!(response.refusal(), (405, "METHOD_NOT_ALLOWED"), "{method} {path}");
+        assert_eq!(response.header("allow"), allow, "{method} {path}");
     }
     let keyless = send(Api::new(server.url()).request("DELETE", HEALTH)).await;
     assert_eq!(keyless.refusal().0, 401);
@@ -102,7 +102,7 @@ async fn every_response_has_a_request_id_and_rate_limit_headers() {
     let api = Api::with_key(server.url(), &key);
     let created = api.create(&order("order-0001")).await;
     let label = created.json()["parcel"]["labelUrl"].as_str().unwrap().to_owned();
-    let answers = [
+    let responses = [
         created,
         api.get(HEALTH).await,
         api.get("/api/v1/tracking/SB-ABSENT-0001").await,
@@ -115,18 +115,18 @@ async fn every_response_has_a_request_id_and_rate_limit_headers() {
         Api::new(server.url()).get(&label).await,
         send(api.request("PUT", HEALTH)).await,
     ];
-    for answer in &answers {
-        assert!(answer.header("x-request-id").starts_with("req_"), "{}", answer.text());
-        let limit: u32 = answer.header("x-ratelimit-limit").parse().unwrap();
-        let left: u32 = answer.header("x-ratelimit-remaining").parse().unwrap();
-        assert_eq!(left, limit, "nothing is counted on a frozen clock: {}", answer.text());
-        assert_eq!(answer.header("x-ratelimit-reset"), "1767600001");
-        assert_eq!(answer.header("date"), "Mon, 05 Jan 2026 08:00:00 GMT");
-        assert_eq!(answer.header("access-control-allow-origin"), "");
+    for response in &responses {
+        assert!(response.header("x-request-id").starts_with("req_"), "{}", response.text());
+        let limit: u32 = response.header("x-ratelimit-limit").parse().unwrap();
+        let left: u32 = response.header("x-ratelimit-remaining").parse().unwrap();
+        assert_eq!(left, limit, "nothing is counted on a frozen clock: {}", response.text());
+        assert_eq!(response.header("x-ratelimit-reset"), "1767600001");
+        assert_eq!(response.header("date"), "Mon, 05 Jan 2026 08:00:00 GMT");
+        assert_eq!(response.header("access-control-allow-origin"), "");
     }
     let ids: std::collections::HashSet<_> =
-        answers.iter().map(|a| a.header("x-request-id")).collect();
-    assert_eq!(ids.len(), answers.len());
+        responses.iter().map(|a| a.header("x-request-id")).collect();
+    assert_eq!(ids.len(), responses.len());
 }
 
 #[tokio::test]

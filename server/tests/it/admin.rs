@@ -6,7 +6,7 @@ use parcelo::{ApiKey, Operation};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, order_with_number, send},
+    api::{Api, HttpResponse, order, order_with_number, send},
     running::{RunningServer, TestSetup},
     waiting::until,
 };
@@ -26,7 +26,7 @@ impl Admin {
         }
     }
 
-    async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> HttpResponse {
         let request = Api::new(&self.url).request(method, &format!("/admin/v1/{path}"));
         let request = request.bearer_auth(&self.token);
         let request = match body {
@@ -42,10 +42,10 @@ impl Admin {
 
     /// Calls the API and returns `data` of the response, which must have this status.
     async fn data(&self, method: &str, path: &str, body: Option<&Value>, status: u16) -> Value {
-        let answer = self.call(method, path, body).await;
-        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
-        let body = answer.json();
-        assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
+        let response = self.call(method, path, body).await;
+        assert_eq!(response.status, status, "{method} {path}: {}", response.text());
+        let body = response.json();
+        assert_eq!(body["meta"]["requestId"], response.header("x-request-id"));
         body["data"].clone()
     }
 }
@@ -103,8 +103,8 @@ async fn without_a_valid_token_no_call_changes_or_shows_anything() {
     setup.admin("tokens", &["revoke", id]);
     assert_eq!(admin.call("GET", "keys", None).await.refusal().0, 401, "revoked by a command");
     for listener in ["production", "sandbox"] {
-        let answer = Api::new(running.url(listener)).get("/admin/v1/keys").await;
-        assert_eq!(answer.refusal(), (404, "NOT_FOUND"), "{listener}");
+        let response = Api::new(running.url(listener)).get("/admin/v1/keys").await;
+        assert_eq!(response.refusal(), (404, "NOT_FOUND"), "{listener}");
     }
 }
 
@@ -126,14 +126,14 @@ async fn all_faults_of_a_request_are_reported_at_once() {
     let (_setup, _running, admin) = start();
     let wrong = json!({ "name": "", "environment": "live", "allowedCountries": ["EC", "*"],
         "ipWhitelist": ["10.0.0.0/8", "nowhere"] });
-    let answer = admin.call("POST", "keys", Some(&wrong)).await;
+    let response = admin.call("POST", "keys", Some(&wrong)).await;
     let all = [
         "name REQUIRED",
         "environment UNKNOWN_VALUE",
         "allowedCountries MISMATCH",
         "ipWhitelist[1] INVALID_FORMAT",
     ];
-    assert_eq!(answer.faults(), all);
+    assert_eq!(response.faults(), all);
     let table = [
         ("POST", "keys", json!([]), "body MALFORMED_JSON"),
         ("POST", "carriers", json!({ "name": "Andes" }), "environment REQUIRED"),
@@ -159,8 +159,8 @@ async fn all_faults_of_a_request_are_reported_at_once() {
         ),
     ];
     for (method, path, body, fault) in table {
-        let answer = admin.call(method, path, Some(&body)).await;
-        assert_eq!(answer.faults(), [fault], "{path} {body}");
+        let response = admin.call(method, path, Some(&body)).await;
+        assert_eq!(response.faults(), [fault], "{path} {body}");
     }
     let url = json!({ "url": "https://shop.example/" });
     for (name, fault) in [("", "account REQUIRED"), ("a%00b", "account INVALID_FORMAT")] {
@@ -184,11 +184,7 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
     assert!(set["secret"].as_str().unwrap().starts_with("whsec_"));
     assert_eq!(set["events"], json!(["parcel.status_changed", "parcel.created"]));
     let again = admin.data("PUT", WEBHOOK, Some(&request), 200).await;
-    assert_eq!(
-        again.get("secret"),
-        None,
-        "an existing webhook keeps its secret, which is not shown"
-    );
+    assert_eq!(again.get("secret"), None, "an existing secret is not shown");
     let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
     assert_ne!(rotated["secret"], set["secret"]);
     let tested = admin.data("POST", "webhooks/sandbox/test", None, 200).await;
@@ -310,12 +306,12 @@ async fn a_backup_under_load_has_every_earlier_order() {
             }
         }
     });
-    until("30 are there", async || acknowledged.lock().unwrap().len() >= 30).await;
+    until("30 orders are acknowledged", async || acknowledged.lock().unwrap().len() >= 30).await;
     let before = acknowledged.lock().unwrap().clone();
     let copy = setup.path("copy.db");
-    let said = setup.backup(&copy);
+    let report = setup.backup(&copy);
     writer.abort();
-    assert_eq!(said["bytes"], std::fs::metadata(&copy).unwrap().len());
+    assert_eq!(report["bytes"], std::fs::metadata(&copy).unwrap().len());
     drop(running);
     let restored = TestSetup::at(copy.clone());
     let running = restored.start(&[]);
@@ -330,9 +326,9 @@ async fn one_of_many_concurrent_webhook_setups_shows_the_secret() {
     let (_setup, _running, admin) = start();
     let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
     let all = (0..16).map(|_| admin.call("PUT", WEBHOOK, Some(&request)));
-    let answers = futures_util::future::join_all(all).await;
-    let made = answers.iter().filter(|answer| answer.status == 201).count();
-    let shown = answers.iter().filter(|answer| answer.text().contains("whsec_")).count();
+    let responses = futures_util::future::join_all(all).await;
+    let made = responses.iter().filter(|response| response.status == 201).count();
+    let shown = responses.iter().filter(|response| response.text().contains("whsec_")).count();
     assert_eq!((made, shown), (1, 1));
 }
 
@@ -348,10 +344,10 @@ async fn every_call_needs_a_token_and_responds_as_documented() {
             assert_eq!(refused, (401, "ADMIN_AUTH_FAILED"), "{method} {path}");
             let body = &call["requestBody"]["content"]["application/json"]["example"];
             let body = Some(body).filter(|body| !body.is_null());
-            let answer = admin.call(&method, path.trim_start_matches("/admin/v1/"), body).await;
-            let status = answer.status.to_string();
+            let response = admin.call(&method, path.trim_start_matches("/admin/v1/"), body).await;
+            let status = response.status.to_string();
             assert!(call["responses"][&status].is_object(), "{method} {path} {status}");
-            assert!(answer.status < 500, "{method} {path} {}", answer.text());
+            assert!(response.status < 500, "{method} {path} {}", response.text());
         }
         let wrong = admin.call("PATCH", path.trim_start_matches("/admin/v1/"), None).await;
         assert_eq!(wrong.refusal().0, 405, "{path}");

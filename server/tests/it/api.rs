@@ -14,13 +14,13 @@ pub(crate) struct Api {
 
 /// A response, with its body read.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {:?}", self.text()))
     }
@@ -86,32 +86,32 @@ impl Api {
         }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> HttpResponse {
         send(self.request("GET", path)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> HttpResponse {
         let request = self.request("POST", path).header("content-type", "application/json");
         send(request.body(body.to_string())).await
     }
 
-    pub(crate) async fn create(&self, order: &Value) -> Answer {
+    pub(crate) async fn create(&self, order: &Value) -> HttpResponse {
         self.post(Operation::CreateOrder.path(), order).await
     }
 
-    pub(crate) async fn create_text(&self, body: &str) -> Answer {
+    pub(crate) async fn create_text(&self, body: &str) -> HttpResponse {
         let request = self.request("POST", Operation::CreateOrder.path());
         send(request.header("content-type", "application/json").body(body.to_owned())).await
     }
 
     /// Creates an order that must succeed, and returns its tracking number.
     pub(crate) async fn create_parcel(&self, order: &Value) -> String {
-        let answer = self.create(order).await;
-        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
-        answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned()
+        let response = self.create(order).await;
+        assert_eq!(response.status, StatusCode::CREATED, "{}", response.text());
+        response.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) async fn track(&self, number: &str) -> Answer {
+    pub(crate) async fn track(&self, number: &str) -> HttpResponse {
         self.get(&Operation::GetTracking.path_of(number)).await
     }
 
@@ -124,8 +124,8 @@ impl Api {
     /// Voids an order, which must succeed.
     pub(crate) async fn void(&self, number: &str) {
         let body = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [number] });
-        let answer = self.post(Operation::VoidOrders.path(), &body).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        let response = self.post(Operation::VoidOrders.path(), &body).await;
+        assert_eq!(response.status, 200, "{}", response.text());
     }
 
     /// Pushes events as the carrier with this key, and returns the results.
@@ -133,19 +133,19 @@ impl Api {
         let request = self.request("POST", Operation::PushCarrierEvents.path());
         let request = request.header("X-Carrier-Key", key);
         let request = request.header("content-type", "application/json");
-        let answer = send(request.body(json!({ "events": events }).to_string())).await;
-        answer.json()["data"]["results"].clone()
+        let response = send(request.body(json!({ "events": events }).to_string())).await;
+        response.json()["data"]["results"].clone()
     }
 }
 
-pub(crate) async fn send(request: reqwest::RequestBuilder) -> Answer {
+pub(crate) async fn send(request: reqwest::RequestBuilder) -> HttpResponse {
     try_send(request).await.unwrap()
 }
 
-pub(crate) async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Result<Answer> {
+pub(crate) async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Result<HttpResponse> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Ok(Answer { status, headers, bytes: response.bytes().await?.to_vec() })
+    Ok(HttpResponse { status, headers, bytes: response.bytes().await?.to_vec() })
 }
 
 /// Returns an order to Ecuador that follows every rule, under a key.

@@ -67,17 +67,21 @@ impl Browser {
     }
 
     async fn send_command(&self, method: Method, path: &str, body: &Value) -> Value {
-        let answer = self.try_command(method, path, body).await;
-        answer.unwrap_or_else(|error| panic!("{path}: {error}"))
+        let response = self.try_command(method, path, body).await;
+        response.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     async fn try_command(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
         let request = self.http.request(method.clone(), format!("{}{path}", self.session));
         let request = if method == Method::POST { request.body(body.to_string()) } else { request };
-        let answer = request.send().await.unwrap();
-        let is_done = answer.status().is_success();
-        let answer: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
-        if is_done { Ok(answer["value"].clone()) } else { Err(answer["value"]["message"].clone()) }
+        let response = request.send().await.unwrap();
+        let is_done = response.status().is_success();
+        let response: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        if is_done {
+            Ok(response["value"].clone())
+        } else {
+            Err(response["value"]["message"].clone())
+        }
     }
 
     async fn post(&self, path: &str, body: &Value) -> Value {
@@ -123,8 +127,8 @@ impl Browser {
         self.click(selector).await;
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
-        // While a page is being left, the browser may answer with an error.
-        until("the page behind it comes", async || {
+        // While a page is being left, the browser may respond with an error.
+        until("the next page is loaded", async || {
             self.try_command(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
         })
         .await;

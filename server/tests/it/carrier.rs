@@ -8,7 +8,7 @@ use parcelo_wire::CarrierKey;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, order_with_number, send, with},
+    api::{Api, HttpResponse, order, order_with_number, send, with},
     running::TestSetup,
 };
 
@@ -35,17 +35,17 @@ impl Carrier {
         self.api.request(method, path).header("X-Carrier-Key", &self.key)
     }
 
-    async fn post(&self, body: &Value) -> Answer {
+    async fn post(&self, body: &Value) -> HttpResponse {
         let request = self.request("POST", EVENTS).header("content-type", "application/json");
         send(request.body(body.to_string())).await
     }
 
     /// Pushes events and returns `data` of the response, which must be a success.
     async fn push(&self, events: &[Value]) -> Value {
-        let answer = self.post(&json!({ "events": events })).await;
-        let body = answer.json();
-        assert_eq!((answer.status, &body["success"]), (200, &json!(true)), "{body}");
-        assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
+        let response = self.post(&json!({ "events": events })).await;
+        let body = response.json();
+        assert_eq!((response.status, &body["success"]), (200, &json!(true)), "{body}");
+        assert_eq!(body["meta"]["requestId"], response.header("x-request-id"));
         body["data"].clone()
     }
 
@@ -171,23 +171,18 @@ async fn a_repeated_event_id_is_a_duplicate_even_if_changed() {
         with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-ABSENT-0001"));
     assert_eq!(carrier.outcomes(&[changed]).await, ["DUPLICATE"]);
     server.clock().advance(minutes(60 * 24 * 29)).await;
-    assert_eq!(carrier.outcomes(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");
+    assert_eq!(carrier.outcomes(&events).await, ["DUPLICATE", "DUPLICATE"], "still known");
     assert_eq!(history(&api, NUMBER).await, before);
     assert_eq!(other.outcomes(&events[1..]).await, ["RECORDED"], "another carrier's own e2");
-    assert_eq!(
-        carrier.outcomes(&[scan("E1", "IN_TRANSIT", "08:25")]).await,
-        ["RECORDED"],
-        "case counts"
-    );
+    let other_case = [scan("E1", "IN_TRANSIT", "08:25")];
+    assert_eq!(carrier.outcomes(&other_case).await, ["RECORDED"]);
 }
 
 #[tokio::test]
 async fn a_late_scan_changes_the_history_but_not_the_status() {
     let (_server, api, carrier, _) = start_at_nine().await;
-    assert_eq!(
-        carrier.outcomes(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await,
-        ["ILLEGAL_TRANSITION"]
-    );
+    let leap = [scan("e1", "OUT_FOR_DELIVERY", "08:50")];
+    assert_eq!(carrier.outcomes(&leap).await, ["ILLEGAL_TRANSITION"]);
     let events = [
         scan("e2", "IN_TRANSIT", "08:30"),
         scan("e3", "PICKED_UP", "08:10"),
@@ -205,7 +200,7 @@ async fn a_late_scan_changes_the_history_but_not_the_status() {
         "IN_TRANSIT 08:30",
     ];
     assert_eq!(history(&api, NUMBER).await, expected);
-    assert_eq!(carrier.outcomes(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await, ["APPLIED"]);
+    assert_eq!(carrier.outcomes(&leap).await, ["APPLIED"]);
 }
 
 #[tokio::test]
@@ -222,10 +217,8 @@ async fn a_repeated_status_is_recorded_and_the_newest_scan_counts() {
     let same_minute = [scan("e4", "OUT_FOR_DELIVERY", "08:30"), scan("e5", "DELIVERED", "08:30")];
     assert_eq!(carrier.outcomes(&same_minute).await, ["APPLIED", "APPLIED"]);
     assert_eq!(carrier.outcomes(&[scan("e6", "DELIVERED", "08:40")]).await, ["RECORDED"]);
-    assert_eq!(
-        carrier.outcomes(&[scan("e7", "IN_TRANSIT", "08:45")]).await,
-        ["ILLEGAL_TRANSITION"]
-    );
+    let back = [scan("e7", "IN_TRANSIT", "08:45")];
+    assert_eq!(carrier.outcomes(&back).await, ["ILLEGAL_TRANSITION"]);
     assert_eq!(status(&api).await, "DELIVERED");
 }
 
@@ -311,8 +304,8 @@ async fn a_body_or_path_is_refused_as_in_the_api() {
         (send(carrier.request("GET", EVENTS)).await, (405, "METHOD_NOT_ALLOWED")),
         (send(carrier.request("GET", "/carrier/v1/nothing")).await, (404, "NOT_FOUND")),
     ];
-    for (answer, (status, code)) in refusals {
-        assert_eq!(answer.refusal(), (status, code));
+    for (response, (status, code)) in refusals {
+        assert_eq!(response.refusal(), (status, code));
     }
 }
 
@@ -324,9 +317,9 @@ async fn without_a_valid_carrier_key_the_response_is_401() {
     let typo = carrier.key.replace("ck_test_", "ck_test_0");
     let wrong = ["", "garbage", "ck_live_", live.secret(), unknown.secret(), &typo];
     for key in wrong {
-        let answer = Carrier::with_key(server.url(), key).post(&json!({})).await;
-        assert_eq!(answer.refusal(), (401, "CARRIER_AUTH_FAILED"), "{key}");
-        assert_eq!(answer.header("x-ratelimit-limit"), "50", "counted by address");
+        let response = Carrier::with_key(server.url(), key).post(&json!({})).await;
+        assert_eq!(response.refusal(), (401, "CARRIER_AUTH_FAILED"), "{key}");
+        assert_eq!(response.header("x-ratelimit-limit"), "50", "counted by address");
     }
     for (path, request) in [
         (EVENTS, Api::new(server.url()).request("POST", EVENTS)),
@@ -335,20 +328,20 @@ async fn without_a_valid_carrier_key_the_response_is_401() {
     ] {
         assert_eq!(send(request).await.refusal(), (401, "CARRIER_AUTH_FAILED"), "{path}");
     }
-    let answer = send(carrier.request("GET", "/api/v1/health")).await;
-    assert_eq!(answer.refusal(), (401, "AUTH_MISSING_API_KEY"), "no API key");
+    let response = send(carrier.request("GET", "/api/v1/health")).await;
+    assert_eq!(response.refusal(), (401, "AUTH_MISSING_API_KEY"), "no API key");
 }
 
 #[tokio::test]
 async fn a_carrier_has_ten_times_the_rate_limit_of_an_api_key() {
     let (_server, _api, carrier, _) = start().await;
-    for answer in [
+    for response in [
         carrier.post(&json!({ "events": [scan("e1", "IN_TRANSIT", "08:00")] })).await,
         carrier.post(&json!({})).await,
         send(carrier.request("GET", EVENTS)).await,
     ] {
-        assert_eq!(answer.header("x-ratelimit-limit"), "1000", "{}", answer.text());
-        assert_eq!(answer.header("x-ratelimit-reset"), "1767600001");
+        assert_eq!(response.header("x-ratelimit-limit"), "1000", "{}", response.text());
+        assert_eq!(response.header("x-ratelimit-reset"), "1767600001");
     }
 }
 
@@ -434,10 +427,8 @@ async fn one_of_32_concurrent_copies_of_an_event_is_applied() {
     }
     let mut outcomes: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
     outcomes.sort_unstable();
-    assert_eq!(
-        (outcomes[0].as_str(), outcomes[1].as_str(), outcomes[31].as_str()),
-        ("APPLIED", "DUPLICATE", "DUPLICATE")
-    );
+    let sorted = [0, 1, 31].map(|index| outcomes[index].as_str());
+    assert_eq!(sorted, ["APPLIED", "DUPLICATE", "DUPLICATE"]);
     assert_eq!(history(&api, NUMBER).await.len(), 3);
 }
 
@@ -460,20 +451,16 @@ async fn carriers_are_created_and_revoked_on_a_running_server() {
     assert!(live["key"].as_str().unwrap().starts_with("ck_live_"), "{live}");
     let now = chrono::Utc::now().to_rfc3339();
     let event = with(scan("e1", "IN_TRANSIT", "08:00"), "/trackingNumber", json!(number));
-    let event = with(event, "/occurredAt", json!(now));
+    let event = [with(event, "/occurredAt", json!(now))];
 
-    assert_eq!(of("sandbox", &old).outcomes(std::slice::from_ref(&event)).await, ["APPLIED"]);
-    assert_eq!(
-        of("sandbox", &new).outcomes(std::slice::from_ref(&event)).await,
-        ["DUPLICATE"],
-        "the same carrier"
-    );
-    assert_eq!(of("production", &live).outcomes(&[event]).await, ["PARCEL_NOT_FOUND"]);
+    assert_eq!(of("sandbox", &old).outcomes(&event).await, ["APPLIED"]);
+    assert_eq!(of("sandbox", &new).outcomes(&event).await, ["DUPLICATE"], "the same carrier");
+    assert_eq!(of("production", &live).outcomes(&event).await, ["PARCEL_NOT_FOUND"]);
     for (listener, made) in [("sandbox", &live), ("production", &old)] {
-        let answer = of(listener, made).post(&json!({})).await;
-        assert_eq!(answer.refusal(), (401, "CARRIER_AUTH_FAILED"), "{listener}");
+        let response = of(listener, made).post(&json!({})).await;
+        assert_eq!(response.refusal(), (401, "CARRIER_AUTH_FAILED"), "{listener}");
     }
-    assert_eq!(of("admin", &old).post(&json!({})).await.status, 404, "carriers call elsewhere");
+    assert_eq!(of("admin", &old).post(&json!({})).await.status, 404, "it serves no carriers");
     let listed = setup.admin("carriers", &["list"]);
     assert_eq!(listed.as_array().unwrap().len(), 3, "{listed}");
     assert!(!listed.to_string().contains(old["key"].as_str().unwrap()));

@@ -83,7 +83,7 @@ async fn a_clock_set_back_neither_undoes_nor_repeats_steps() {
 async fn a_ticking_clock_follows_the_paused_time_of_tokio() {
     let (server, api) = start_paused_with_parcel(Clock::ticking(START)).await;
     tokio::time::sleep(Duration::from_secs(25 * 60)).await;
-    assert_eq!(server.clock().freeze().await, [], "all had happened by itself");
+    assert_eq!(server.clock().freeze().await, [], "all steps were executed as time passed");
     let now = server.clock().now();
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(server.clock().now(), now);
@@ -111,7 +111,8 @@ async fn a_system_clock_fires_the_steps_that_it_skips() {
     assert_eq!(steps(&server.clock().follow_system().await), JOURNEY);
     let ahead = server.clock().now() - Utc::now();
     assert!(ahead.num_seconds().abs() < 60, "{ahead}");
-    assert_eq!(api.track("SB-SUCCESS-0001").await.status, 404, "that was long ago");
+    let deleted = api.track("SB-SUCCESS-0001").await;
+    assert_eq!(deleted.status, 404, "the parcel was deleted after 30 days");
 }
 
 #[tokio::test]
@@ -141,8 +142,8 @@ async fn a_clock_stays_within_the_years_0_to_9999() {
             crate::embedded::start().await.clock().advance(by).await;
         });
         let panic = advance.await.unwrap_err().into_panic();
-        let said = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-        assert!(said.contains("beyond the year 9999"), "{by:?}: {said:?}");
+        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(message.contains("beyond the year 9999"), "{by:?}: {message:?}");
     }
     for time in ["0000-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"] {
         assert!(std::panic::catch_unwind(|| Clock::frozen(time)).is_err(), "{time}");

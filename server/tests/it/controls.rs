@@ -7,7 +7,7 @@ use parcelo_server::mock::Clock;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, send},
+    api::{Api, HttpResponse, order, send},
     deliveries::Receiver,
     running::BINARY,
     waiting::until,
@@ -24,7 +24,7 @@ async fn start_frozen() -> Api {
     start(Clock::frozen("2026-01-05T08:00:00Z")).await
 }
 
-async fn post(api: &Api, control: &str, body: &Value) -> Answer {
+async fn post(api: &Api, control: &str, body: &Value) -> HttpResponse {
     send(api.request("POST", &format!("/__mock/{control}")).body(body.to_string())).await
 }
 
@@ -77,9 +77,9 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
         (json!({ "fault": "close", "operation": "Fly" }), "operation", "CreateOrder"),
     ];
     for (plan, field, hint) in table {
-        let answer = post(&api, "faults", &plan).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_FAILED"), "{plan}");
-        let fault = &answer.json()["error"]["details"]["errors"][0];
+        let response = post(&api, "faults", &plan).await;
+        assert_eq!(response.refusal(), (400, "VALIDATION_FAILED"), "{plan}");
+        let fault = &response.json()["error"]["details"]["errors"][0];
         assert_eq!(fault["field"], field, "{plan}");
         let (english, spanish) = (fault["message"].as_str().unwrap(), &fault["message_es"]);
         assert!(english.contains(hint) && spanish != english, "{plan}: {fault}");
@@ -91,8 +91,8 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
         json!({ "fault": "latency", "seconds": 0.01, "probability": 1 }),
         json!({ "fault": "error", "code": "NOT_FOUND", "nth": null, "seconds": null }),
     ] {
-        let answer = post(&api, "faults", &plan).await;
-        assert_eq!(answer.status, 200, "{plan}: {}", answer.text());
+        let response = post(&api, "faults", &plan).await;
+        assert_eq!(response.status, 200, "{plan}: {}", response.text());
     }
     let planned = send(api.request("GET", "/__mock/faults")).await.json();
     assert_eq!(planned["unused"].as_array().unwrap().len(), 5, "{planned}");
@@ -120,9 +120,9 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
     let handler = Receiver::start().await;
     let asked = json!({ "url": handler.url, "events": ["parcel.created"] });
-    let answer = post(&api, "webhooks", &asked).await.json();
-    assert_eq!(answer["url"], handler.url);
-    let secret = answer["secret"].as_str().unwrap();
+    let response = post(&api, "webhooks", &asked).await.json();
+    assert_eq!(response["url"], handler.url);
+    let secret = response["secret"].as_str().unwrap();
     api.clone().key(&key).create_parcel(&order("handler-0001")).await;
     handler.wait_for(|came| came.len() == 2).await;
     let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
@@ -143,9 +143,9 @@ async fn a_handler_that_webhooks_cannot_reach_is_refused() {
         (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),
         (json!({ "urls": [] }), "body", "urls"),
     ] {
-        let answer = post(&api, "webhooks", &wrong).await;
-        assert_eq!(answer.status, 400, "{wrong}");
-        let text = answer.text();
+        let response = post(&api, "webhooks", &wrong).await;
+        assert_eq!(response.status, 400, "{wrong}");
+        let text = response.text();
         assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
     }
 }
@@ -158,8 +158,8 @@ async fn a_control_parses_json_under_any_media_type() {
         if let Some(kind) = kind {
             request = request.header("content-type", kind);
         }
-        let answer = send(request).await;
-        assert_eq!(answer.status, 200, "{kind:?}: {}", answer.text());
+        let response = send(request).await;
+        assert_eq!(response.status, 200, "{kind:?}: {}", response.text());
     }
     let form = send(api.request("POST", "/__mock/clock").body("advance=1")).await;
     assert_eq!(form.faults(), ["body MALFORMED_JSON"]);
@@ -180,9 +180,9 @@ async fn every_refusal_is_an_error_envelope_with_a_request_id() {
         ("GET", "/%FF", (404, "NOT_FOUND")),
     ] {
         let body = if path.ends_with("status") { r#"{"status": "DELIVERED"}"# } else { "" };
-        let answer = send(api.request(method, path).body(body)).await;
-        assert_eq!(answer.refusal(), expected, "{method} {path}");
-        let id = answer.header("x-request-id").to_owned();
+        let response = send(api.request(method, path).body(body)).await;
+        assert_eq!(response.refusal(), expected, "{method} {path}");
+        let id = response.header("x-request-id").to_owned();
         assert!(id.starts_with("req_") && id.len() == 30, "{id}");
         assert!(ids.insert(id), "two refusals with one id");
     }
@@ -210,10 +210,10 @@ async fn a_refused_duration_explains_the_valid_form() {
     assert_eq!(now, "2026-01-05T08:00:01.500Z");
     assert_eq!(moved(json!("P1W")).await.json()["now"], "2026-01-12T08:00:01.500Z");
     for wrong in [json!("P1M"), json!("P1Y"), json!("PT1.5H5M"), json!("5 minutes"), json!([])] {
-        let answer = moved(wrong.clone()).await;
-        let text = answer.text();
+        let response = moved(wrong.clone()).await;
+        let text = response.text();
         for word in ["weeks", "days", "PT5M", "PT1.5S", "months"] {
-            assert!(answer.status == 400 && text.contains(word), "{wrong}: {text}");
+            assert!(response.status == 400 && text.contains(word), "{wrong}: {text}");
         }
     }
 }
@@ -245,12 +245,13 @@ async fn a_key_needs_a_valid_name_and_account() {
 async fn controls_without_required_fields_need_no_body() {
     let api = start_frozen().await;
     for (control, member) in [("keys", "key"), ("webhooks", "url")] {
-        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
-        assert!(answer.status == 200 && answer.json()[member].is_string(), "{}", answer.text());
+        let response = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert!(response.json()[member].is_string(), "{}", response.text());
     }
     for control in ["clock", "faults"] {
-        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
-        assert_eq!(answer.status, 400, "{control}");
+        let response = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert_eq!(response.status, 400, "{control}");
     }
 }
 

@@ -59,7 +59,7 @@ impl Receiver {
     pub(crate) async fn wait_for(&self, enough: impl Fn(&[(HeaderMap, Bytes)]) -> bool) {
         let mut requests = self.requests.subscribe();
         let enough = requests.wait_for(|requests| enough(requests));
-        tokio::time::timeout(LONG, enough).await.expect("the webhooks come").unwrap();
+        tokio::time::timeout(LONG, enough).await.expect("the webhooks arrive").unwrap();
     }
 
     /// Returns `true` if the signature of the request at this index was made with this secret.
@@ -134,18 +134,16 @@ async fn webhooks_are_managed_on_a_running_server() {
     assert_eq!(set["events"], serde_json::json!(["parcel.status_changed", "parcel.created"]));
     let test = run_webhooks_command(&setup, "test", &[]);
     receiver.wait_for(|requests| requests.len() == 1).await;
-    assert_eq!(receiver.events(secret)[0].data, EventData::Test);
-    assert_eq!(
-        receiver.events(secret)[0].id.as_ref().map(EventId::as_str),
-        test["eventId"].as_str()
-    );
+    let event = receiver.events(secret).remove(0);
+    assert_eq!(event.data, EventData::Test);
+    assert_eq!(event.id.as_ref().map(EventId::as_str), test["eventId"].as_str());
 
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     receiver.wait_for(|requests| requests.len() == 3).await;
     let shown = run_webhooks_command(&setup, "show", &[]);
     assert!(shown.get("secret").is_none() && shown["enabled"] == true, "{shown}");
     let again = run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
-    assert_eq!(again["secret"], set["secret"], "another address is no other secret");
+    assert_eq!(again["secret"], set["secret"], "the secret stays the same at another address");
     let rotated = run_webhooks_command(&setup, "rotate-secret", &[]);
     assert_ne!(rotated["secret"], set["secret"]);
 
@@ -207,7 +205,7 @@ fn the_webhooks_command_explains_wrong_arguments() {
         assert!(message.contains(word), "{message}");
     }
     let accounts = setup.admin("accounts", &["list"]);
-    assert_eq!(accounts.as_array().unwrap().len(), 1, "what is refused makes no account");
+    assert_eq!(accounts.as_array().unwrap().len(), 1, "a refused command creates no account");
     run_webhooks_command(&setup, "set", &["--url", "http://127.0.0.1:9/hook"]);
     let unknown = "evt_01JH8Z0000000000000000000A";
     let message = run(&["replay", "--environment", "sandbox", "--event", unknown]);
@@ -274,8 +272,8 @@ async fn an_endpoint_that_hangs_times_out_after_15_s_and_is_retried() {
     let inbox = server.webhook_inbox().reply([Reply::hang()]).start().await;
     api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(10)).await;
-    let answers: Vec<_> = inbox.deliveries().iter().map(|delivery| delivery.status).collect();
-    assert_eq!(answers, [0, 200]);
+    let responses: Vec<_> = inbox.deliveries().iter().map(|delivery| delivery.status).collect();
+    assert_eq!(responses, [0, 200]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -288,8 +286,8 @@ async fn sandbox_webhooks_reach_loopback_with_a_flag_only() {
     run_webhooks_command(&setup, "test", &[]);
     let attempted =
         || run_webhooks_command(&setup, "deliveries", &[])[0]["attempts"].get(0).is_some();
-    until("it was tried", async || attempted()).await;
-    assert!(receiver.requests.borrow().is_empty(), "no one was called");
+    until("a delivery was attempted", async || attempted()).await;
+    assert!(receiver.requests.borrow().is_empty(), "the receiver got no request");
     drop(running);
     let _running = setup.start(&[]);
     run_webhooks_command(&setup, "test", &[]);

@@ -77,9 +77,9 @@ fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
         .args(["--database", &setup.database()])
         .arg(&copy);
     let output = small.output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{words}");
-    assert!(words.contains("copy.db") && !words.contains("parcelo.db"), "{words}");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("copy.db") && !error.contains("parcelo.db"), "{error}");
     assert_eq!(list_files(&folder), Vec::<PathBuf>::new());
 }
 
@@ -121,9 +121,9 @@ fn a_file_of_another_program_is_refused_and_unchanged() {
         make(&file);
         let before = fs::read(&file).unwrap();
         for arguments in COMMANDS {
-            let words = run_refused(&setup, arguments);
-            assert!(words.contains("is not a Parcelo database"), "{arguments:?}: {words}");
-            assert_eq!(words.trim_end().lines().count(), 1, "{words}");
+            let error = run_refused(&setup, arguments);
+            assert!(error.contains("is not a Parcelo database"), "{arguments:?}: {error}");
+            assert_eq!(error.trim_end().lines().count(), 1, "{error}");
             assert!(fs::read(&file).unwrap() == before, "{arguments:?} changed it");
         }
     }
@@ -135,8 +135,8 @@ async fn only_the_server_turns_an_empty_file_into_a_database() {
     let file = setup.path("parcelo.db");
     fs::write(&file, "").unwrap();
     for arguments in &COMMANDS[1..] {
-        let words = run_refused(&setup, arguments);
-        assert!(words.contains("is empty"), "{arguments:?}: {words}");
+        let error = run_refused(&setup, arguments);
+        assert!(error.contains("is empty"), "{arguments:?}: {error}");
         assert_eq!(fs::metadata(&file).unwrap().len(), 0, "{arguments:?}");
     }
     let running = setup.start(&[]);
@@ -191,7 +191,7 @@ async fn no_order_is_acknowledged_after_its_file_is_gone() {
         let request = api.request("POST", Operation::CreateOrder.path());
         let request = request.header("content-type", "application/json");
         let late = try_send(request.body(order("order-0002").to_string())).await;
-        assert!(!late.is_ok_and(|answer| answer.status == 201), "{name}");
+        assert!(!late.is_ok_and(|response| response.status == 201), "{name}");
         assert_eq!(running.wait(), Some(1), "{name}: {}", setup.output());
         let output = setup.output();
         assert!(output.contains("deleted or replaced"), "{name}: {output}");

@@ -16,9 +16,9 @@ fn docs_path(name: &str) -> PathBuf {
 }
 
 pub(crate) async fn fetch_document(url: &str) -> Value {
-    let answer = Api::new(url).get("/openapi.json").await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
-    answer.json()
+    let response = Api::new(url).get("/openapi.json").await;
+    assert_eq!((response.status, response.header("content-type")), (200, "application/json"));
+    response.json()
 }
 
 pub(crate) async fn served() -> Value {
@@ -84,15 +84,18 @@ async fn every_control_accepts_its_example_as_documented() {
         let request = request.header("content-type", "application/json");
         let body = if example.is_null() { String::new() } else { example.to_string() };
         let body = body.replace("pk_test_…", key.secret());
-        let answer = send(request.body(body)).await;
-        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
+        let response = send(request.body(body)).await;
+        assert_eq!(response.status, 200, "{method} {path}: {}", response.text());
         let schema = &call["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
         let schema = schema.as_str().unwrap().trim_start_matches('#');
         let promised = document.pointer(schema).unwrap()["required"].as_array().unwrap();
-        let answer = answer.json();
-        let given = answer.as_object().unwrap();
-        assert!(promised.iter().all(|name| given.contains_key(name.as_str().unwrap())), "{answer}");
-        assert_eq!(given.len(), promised.len(), "{method} {path}: {answer}");
+        let response = response.json();
+        let given = response.as_object().unwrap();
+        assert!(
+            promised.iter().all(|name| given.contains_key(name.as_str().unwrap())),
+            "{response}"
+        );
+        assert_eq!(given.len(), promised.len(), "{method} {path}: {response}");
     }
 }
 
@@ -144,8 +147,8 @@ async fn the_api_reference_page_loads_only_its_own_files() {
     assert!(files.len() >= 5, "{files:?}");
     for file in files.iter().filter(|file| !file.starts_with("./?")) {
         let name = file.strip_prefix("./").unwrap_or(file);
-        let answer = api.get(&format!("/docs/{name}")).await;
-        assert_eq!((answer.status, answer.bytes.is_empty()), (200, false), "{file}");
+        let response = api.get(&format!("/docs/{name}")).await;
+        assert_eq!((response.status, response.bytes.is_empty()), (200, false), "{file}");
     }
     let start = api.get("/docs/swagger-initializer.js").await.text();
     assert!(start.contains("\"../openapi.json\""), "{start}");

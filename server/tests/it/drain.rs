@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    api::{Answer, Api, try_send},
+    api::{Api, HttpResponse, try_send},
     running::TestSetup,
     waiting::wait_for_value,
 };
@@ -14,11 +14,11 @@ const DRAIN: Duration = Duration::from_secs(25);
 const LONGEST: [&str; 2] = ["--drain", "25"];
 
 /// Waits until the server reports that it is not ready, and returns that response.
-async fn wait_until_not_ready(url: &str) -> Answer {
+async fn wait_until_not_ready(url: &str) -> HttpResponse {
     wait_for_value("the server is not ready", async || {
         let asked = try_send(Api::new(url).request("GET", "/readyz")).await;
-        let answer = asked.expect("the listener still accepts");
-        (answer.status == 503).then_some(answer)
+        let response = asked.expect("the listener still accepts");
+        (response.status == 503).then_some(response)
     })
     .await
 }
@@ -32,8 +32,8 @@ async fn a_draining_server_accepts_until_a_second_signal() {
         let began = Instant::now();
         running.signal("-TERM");
         for listener in ["production", "sandbox", "admin"] {
-            let answer = wait_until_not_ready(running.url(listener)).await;
-            assert_eq!(answer.header("connection"), "close", "{listener}");
+            let response = wait_until_not_ready(running.url(listener)).await;
+            assert_eq!(response.header("connection"), "close", "{listener}");
         }
         let created = running.api(&key).create(&crate::api::order("order-0001")).await;
         assert_eq!((created.status, created.header("connection")), (201, "close"));

@@ -30,20 +30,16 @@ async fn each_error_comes_before_or_after_the_commit() {
         server.faults().on(CREATE).nth(1).error(*code);
         server.faults().on(CREATE).nth(2).after_commit().error(*code);
         for made in [0, 1] {
-            let answer = api.create(&order("order-0001")).await;
-            assert_eq!(answer.refusal(), (code.status(), code.code()));
-            let wait = answer.json()["error"].get("retryAfter").map(Value::to_string);
-            assert_eq!(answer.header("retry-after"), wait.as_deref().unwrap_or_default());
-            assert!(
-                ["date", header::RATE_LIMIT].iter().all(|name| answer.headers.contains_key(*name))
-            );
+            let response = api.create(&order("order-0001")).await;
+            assert_eq!(response.refusal(), (code.status(), code.code()));
+            let wait = response.json()["error"].get("retryAfter").map(Value::to_string);
+            assert_eq!(response.header("retry-after"), wait.as_deref().unwrap_or_default());
+            let has = |name: &str| response.headers.contains_key(name);
+            assert!(has("date") && has(header::RATE_LIMIT));
             assert_eq!(parcels(&api).await, made, "{code}");
         }
-        assert_eq!(
-            api.create(&order("order-0001")).await.status,
-            200,
-            "the order exists, so this is a replay"
-        );
+        let replay = api.create(&order("order-0001")).await;
+        assert_eq!(replay.status, 200, "the order exists");
         assert!(server.faults().unused().is_empty());
     }
 }
@@ -52,13 +48,13 @@ async fn each_error_comes_before_or_after_the_commit() {
 async fn a_planned_429_says_the_same_in_body_and_headers() {
     let (server, api) = start_with_key().await;
     server.faults().on(CREATE).rate_limited(Duration::from_millis(2_001));
-    let answer = api.create(&order("order-0001")).await;
-    assert_eq!(answer.refusal(), (429, "RATE_LIMIT_EXCEEDED"));
-    assert_eq!(answer.json()["error"]["retryAfter"], 3);
-    assert_eq!(answer.header("retry-after"), "3");
-    assert_eq!(answer.header(header::RATE_LIMIT), "100");
-    assert_eq!(answer.header(header::RATE_REMAINING), "0");
-    assert_eq!(answer.header(header::RATE_RESET), "1767600003");
+    let response = api.create(&order("order-0001")).await;
+    assert_eq!(response.refusal(), (429, "RATE_LIMIT_EXCEEDED"));
+    assert_eq!(response.json()["error"]["retryAfter"], 3);
+    assert_eq!(response.header("retry-after"), "3");
+    assert_eq!(response.header(header::RATE_LIMIT), "100");
+    assert_eq!(response.header(header::RATE_REMAINING), "0");
+    assert_eq!(response.header(header::RATE_RESET), "1767600003");
 }
 
 #[tokio::test]
@@ -81,14 +77,14 @@ async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Opti
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    let end = stream.read_to_end(&mut answer).await;
-    (String::from_utf8(answer).unwrap(), end.err().map(|error| error.kind()))
+    let mut response = Vec::new();
+    let end = stream.read_to_end(&mut response).await;
+    (String::from_utf8(response).unwrap(), end.err().map(|error| error.kind()))
 }
 
 /// Returns the `Content-Length` of a raw response, and the part of its body that arrived.
-fn length_and_body(answer: &str) -> (usize, &str) {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+fn length_and_body(response: &str) -> (usize, &str) {
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{response:?}"));
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     (length.parse().unwrap(), body)
 }
@@ -118,9 +114,9 @@ async fn a_truncated_body_ends_in_its_middle() {
     let (server, api) = start_with_key().await;
     server.faults().on(CREATE).truncated_body();
     let key = server.key().issue();
-    let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    let (length, body) = length_and_body(&answer);
-    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    let (response, _) = exchange(&server, key.secret(), &order("order-0001")).await;
+    let (length, body) = length_and_body(&response);
+    assert!(response.starts_with("HTTP/1.1 201 "), "{response}");
     assert_eq!(body.len(), length / 2);
     assert_eq!(parcels(&api).await, 1);
 }
@@ -129,9 +125,9 @@ async fn a_truncated_body_ends_in_its_middle() {
 async fn a_malformed_body_has_the_right_length_but_is_not_json() {
     let (server, api) = start_with_key().await;
     server.faults().on(CREATE).malformed_json();
-    let answer = api.create(&order("order-0001")).await;
-    assert_eq!(answer.status, 201);
-    assert!(serde_json::from_slice::<Value>(&answer.bytes).is_err());
+    let response = api.create(&order("order-0001")).await;
+    assert_eq!(response.status, 201);
+    assert!(serde_json::from_slice::<Value>(&response.bytes).is_err());
     assert_eq!(parcels(&api).await, 1);
 }
 
@@ -143,8 +139,8 @@ async fn latencies_and_slow_bodies_delay_complete_responses() {
     server.faults().on(CREATE).after_commit().latency(moment);
     server.faults().on(CREATE).slow_body(moment);
     let begun = std::time::Instant::now();
-    let answer = api.create(&order("order-0001")).await;
-    assert_eq!(answer.json()["success"], true);
+    let response = api.create(&order("order-0001")).await;
+    assert_eq!(response.json()["success"], true);
     assert!(begun.elapsed() >= moment * 3, "{:?}", begun.elapsed());
 }
 
@@ -170,25 +166,18 @@ async fn a_planned_reply_replaces_the_whole_response() {
         let fault = server.faults().on(CREATE).nth(1);
         let fault = if made == 1 { fault.after_commit() } else { fault };
         fault.reply(page());
-        let answer = api.create(&order("order-0001")).await;
-        assert_eq!((answer.status, answer.text().as_str()), (502, "<h1>Bad Gateway</h1>"));
-        assert_eq!(answer.headers["content-type"], "text/html");
-        let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
+        let response = api.create(&order("order-0001")).await;
+        assert_eq!((response.status, response.text().as_str()), (502, "<h1>Bad Gateway</h1>"));
+        assert_eq!(response.headers["content-type"], "text/html");
+        let cookies: Vec<_> = response.headers.get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
         let ours = ["x-request-id", header::RATE_LIMIT, "retry-after"];
-        assert!(
-            ours.iter().all(|name| !answer.headers.contains_key(*name)),
-            "{:?}",
-            answer.headers
-        );
+        let has = |name: &&str| response.headers.contains_key(*name);
+        assert!(!ours.iter().any(has), "{:?}", response.headers);
         assert_eq!(parcels(&api).await, made);
         let record = server.requests().of(CREATE).all().remove(0);
         assert_eq!((record.status, record.faults.len()), (Some(502), 1));
-        assert_eq!(
-            record.request.json(),
-            Some(order("order-0001")),
-            "read also when not carried out"
-        );
+        assert_eq!(record.request.json(), Some(order("order-0001")), "though not executed");
     }
 }
 
@@ -201,14 +190,14 @@ async fn a_reply_may_be_shorter_than_its_length_or_never_arrive() {
         .on(CREATE)
         .nth(1)
         .reply(Reply::status(200).header("content-length", "10").body("{}"));
-    let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    assert_eq!(length_and_body(&answer), (10, "{}"), "{answer:?}");
+    let (response, _) = exchange(&server, key.secret(), &order("order-0001")).await;
+    assert_eq!(length_and_body(&response), (10, "{}"), "{response:?}");
     server.faults().on(CREATE).nth(1).after_commit().reply(Reply::hang());
     let body = order("order-0001");
     let sent = exchange(&server, key.secret(), &body);
     tokio::select! {
-        answer = sent => panic!("{answer:?}"),
-        () = until("it is carried out", async || server.faults().unused().is_empty()) => {}
+        response = sent => panic!("{response:?}"),
+        () = until("the operation is executed", async || server.faults().unused().is_empty()) => {}
     }
     server.requests().of(CREATE).wait_for(2, LONG).await;
 }

@@ -1,11 +1,11 @@
-//! Isolation of tenants: to another account, or in the other environment, every operation answers as if the data did
+//! Isolation of tenants: to another account, or in the other environment, every operation responds as if the data did
 //! not exist, and leaves it unchanged.
 
 use parcelo::{ApiKey, Operation};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, send, with},
+    api::{Api, HttpResponse, order, send, with},
     running::{RunningServer, TestSetup},
 };
 
@@ -22,7 +22,7 @@ struct Stranger {
     api: Api,
     /// A carrier key that does not belong to the called environment.
     carrier: String,
-    /// The expected answer to a create with the owner's tracking number.
+    /// The expected status and code for a create with the owner's tracking number.
     taken: (u16, &'static str),
 }
 
@@ -50,9 +50,9 @@ impl Owner {
         }
         let mut view = Vec::new();
         for path in paths {
-            let answer = self.api.get(&path).await;
-            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-            let mut body = answer.json();
+            let response = self.api.get(&path).await;
+            assert_eq!(response.status, 200, "{path}: {}", response.text());
+            let mut body = response.json();
             body.as_object_mut().unwrap().remove("meta");
             view.push(body);
         }
@@ -61,8 +61,8 @@ impl Owner {
 }
 
 /// Returns the status of a response, and its error code or that of its first item.
-fn status_and_code(answer: &Answer) -> (u16, String) {
-    let body = answer.json();
+fn status_and_code(response: &HttpResponse) -> (u16, String) {
+    let body = response.json();
     let pointers = [
         "/error/details/errors/0/code",
         "/error/code",
@@ -71,7 +71,7 @@ fn status_and_code(answer: &Answer) -> (u16, String) {
         "/tracking/0/error",
     ];
     let code = pointers.into_iter().find_map(|pointer| body.pointer(pointer)?.as_str());
-    (answer.status, code.unwrap_or("nothing").to_owned())
+    (response.status, code.unwrap_or("nothing").to_owned())
 }
 
 /// Calls an operation as the stranger, with the owner's identifiers.
@@ -81,7 +81,7 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
     let keyed = |body: Value| {
         with(body, "/idempotencyKey", json!(format!("stranger-{}", operation.name())))
     };
-    let answer = match operation {
+    let response = match operation {
         Operation::CreateOrder => {
             api.create(&with(keyed(order("")), "/trackingNumber", json!(number))).await
         }
@@ -126,9 +126,9 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
         | Operation::ResetSandbox => {
             unreachable!("{operation:?} names no one's data, or is public")
         }
-        _ => panic!("{operation:?} is not walked: add the answer to a stranger"),
+        _ => panic!("{operation:?} is not covered: add the expected response to a stranger"),
     };
-    status_and_code(&answer)
+    status_and_code(&response)
 }
 
 /// Returns the expected status and code for a stranger.
@@ -162,10 +162,8 @@ async fn try_every_operation(stranger: &Stranger, owner: &Owner) {
     let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
     assert_eq!(stranger.api.post(Operation::SubmitManifest.path(), &body).await.status, 201);
     let listed = stranger.api.get(Operation::ListParcels.path()).await.json();
-    assert_eq!(
-        (&listed["meta"]["total"], &listed["data"][0]["trackingNumber"]),
-        (&json!(1), &json!(own))
-    );
+    assert_eq!(listed["meta"]["total"], 1);
+    assert_eq!(listed["data"][0]["trackingNumber"], own);
     let number = &owner.number;
     for query in
         [format!("search={number}"), format!("reference={number}"), "search=176".to_owned()]
@@ -264,10 +262,6 @@ async fn the_other_environment_sees_and_changes_nothing() {
         let link = label["data"]["labelUrl"].as_str().unwrap();
         let there = link.replace(servers.running.url(environment), servers.running.url(other));
         assert_eq!(Api::new("").get(link).await.status, 200);
-        assert_eq!(
-            Api::new("").get(&there).await.status,
-            404,
-            "a label link opens nothing elsewhere"
-        );
+        assert_eq!(Api::new("").get(&there).await.status, 404, "it opens nothing elsewhere");
     }
 }

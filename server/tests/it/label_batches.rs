@@ -4,7 +4,7 @@ use parcelo::Operation;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, with},
+    api::{Api, HttpResponse, order, with},
     embedded::start_with_key,
 };
 
@@ -15,7 +15,7 @@ async fn create_orders(api: &Api, numbers: &[&str]) {
     }
 }
 
-async fn download_batch(api: &Api, body: Value) -> Answer {
+async fn download_batch(api: &Api, body: Value) -> HttpResponse {
     api.post(Operation::BatchLabels.path(), &body).await
 }
 

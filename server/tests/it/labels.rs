@@ -1,4 +1,4 @@
-//! Label files, downloaded with an API key or by the signed link in the answer to an order, and invoices.
+//! Label files, downloaded with an API key or by the signed link in the response to an order, and invoices.
 
 use serde_json::json;
 
@@ -20,17 +20,18 @@ async fn each_format_downloads_as_a_file() {
     ];
     for (query, kind, extension, magic) in table {
         let path = format!("/api/v1/labels/{number}/download{query}");
-        let answer = api.get(&path).await;
-        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
-        assert_eq!(answer.header("content-type"), kind);
+        let response = api.get(&path).await;
+        assert_eq!(response.status, 200, "{query}: {}", response.text());
+        assert_eq!(response.header("content-type"), kind);
         let name = format!("attachment; filename=\"label-{number}.{extension}\"");
-        assert_eq!(answer.header("content-disposition"), name);
-        assert_eq!(answer.header("content-length"), answer.bytes.len().to_string());
-        assert_eq!(answer.header("cache-control"), "private, no-store");
-        assert!(answer.header("etag").len() > 10);
-        assert!(answer.bytes.starts_with(magic), "{query}");
+        assert_eq!(response.header("content-disposition"), name);
+        assert_eq!(response.header("content-length"), response.bytes.len().to_string());
+        assert_eq!(response.header("cache-control"), "private, no-store");
+        assert!(response.header("etag").len() > 10);
+        assert!(response.bytes.starts_with(magic), "{query}");
         let again = api.get(&path).await;
-        assert_eq!((again.header("etag"), &again.bytes), (answer.header("etag"), &answer.bytes));
+        assert_eq!(again.header("etag"), response.header("etag"));
+        assert_eq!(again.bytes, response.bytes);
     }
 }
 
@@ -42,8 +43,8 @@ async fn refused_downloads_get_a_json_error() {
     assert_eq!(gif.faults(), ["format UNKNOWN_VALUE"]);
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for (api, number) in [(&api, "SB-ABSENT-0001"), (&api, "x"), (&stranger, &number)] {
-        let answer = api.get(&format!("/api/v1/labels/{number}/download")).await;
-        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND"), "{number}");
+        let response = api.get(&format!("/api/v1/labels/{number}/download")).await;
+        assert_eq!(response.refusal(), (404, "PARCEL_NOT_FOUND"), "{number}");
     }
 }
 
@@ -98,23 +99,20 @@ async fn a_cached_label_is_304_and_another_version_is_refused() {
             vec!["*".to_owned()],
         ];
         for values in known {
-            let answer = conditional("if-none-match", &values).await;
-            assert_eq!((answer.status, answer.bytes.len()), (304, 0), "{path} {values:?}");
-            assert_eq!(answer.header("etag"), tag);
-            assert_eq!(answer.header("cache-control"), "private, no-store");
+            let response = conditional("if-none-match", &values).await;
+            assert_eq!((response.status, response.bytes.len()), (304, 0), "{path} {values:?}");
+            assert_eq!(response.header("etag"), tag);
+            assert_eq!(response.header("cache-control"), "private, no-store");
         }
         let same = [vec![tag.clone()], vec![format!("\"other\",{tag}")], vec!["*".to_owned()]];
         for values in same {
-            assert_eq!(
-                conditional("if-match", &values).await.bytes,
-                file.bytes,
-                "{path} {values:?}"
-            );
+            let response = conditional("if-match", &values).await;
+            assert_eq!(response.bytes, file.bytes, "{path} {values:?}");
         }
         for value in ["\"other\"".to_owned(), format!("W/{tag}"), tag.replace('"', "")] {
-            let answer = conditional("if-match", std::slice::from_ref(&value)).await;
-            assert_eq!(answer.status, 412, "{path} {value}");
-            assert!(answer.text().contains("PRECONDITION_FAILED"), "{}", answer.text());
+            let response = conditional("if-match", std::slice::from_ref(&value)).await;
+            assert_eq!(response.status, 412, "{path} {value}");
+            assert!(response.text().contains("PRECONDITION_FAILED"), "{}", response.text());
         }
         let unknown = conditional("if-none-match", &["\"other\"".to_owned()]).await;
         assert_eq!((unknown.status, &unknown.bytes), (200, &file.bytes));
@@ -163,14 +161,14 @@ async fn an_invoice_is_refused_whenever_its_label_is() {
     let number = api.create_parcel(&customs_order("order-0001")).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for (api, number) in [(&api, "SB-ABSENT-0001"), (&api, "x"), (&stranger, &number)] {
-        let answer = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
-        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND"), "{number}");
+        let response = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
+        assert_eq!(response.refusal(), (404, "PARCEL_NOT_FOUND"), "{number}");
     }
     let keyless = Api::new(server.url()).get(&format!("/api/v1/parcels/{number}/invoice")).await;
     assert_eq!(keyless.refusal(), (401, "AUTH_MISSING_API_KEY"));
     api.void(&number).await;
-    let answer = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
-    assert_eq!(answer.refusal(), (409, "LABEL_VOIDED"));
+    let response = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
+    assert_eq!(response.refusal(), (409, "LABEL_VOIDED"));
 }
 
 /// Regression test: the apartment number was once dropped although the order was accepted.

@@ -1,5 +1,5 @@
 //! E-mails: those of the mock server, as a test reads them, and those of the real server, sent through a relay that
-//! accepts them, refuses them or does not answer.
+//! accepts them, refuses them or does not respond.
 
 use std::{
     collections::VecDeque,
@@ -113,7 +113,7 @@ async fn an_unsubscribed_address_stays_so_even_after_a_reset() {
     assert_eq!(send(visitor.request("HEAD", link)).await.status, 200);
     server.clock().advance(10 * MINUTES).await;
     let sent = server.mails().len();
-    assert!(sent > 1, "looking changes nothing");
+    assert!(sent > 1, "opening the link does not unsubscribe");
 
     let click = visitor.request("POST", link).body("List-Unsubscribe=One-Click");
     let click = click.header("content-type", "application/x-www-form-urlencoded");
@@ -148,8 +148,8 @@ async fn a_button_unsubscribes_and_a_wrong_link_does_nothing() {
     let visitor = Api::new(server.url());
     let page = async |method: &str, path: &str| {
         let request = visitor.request(method, path).header("accept", "text/html");
-        let answer = send(request).await;
-        (answer.status, answer.text())
+        let response = send(request).await;
+        (response.status, response.text())
     };
     for (language, question, done) in [
         ("es", "¿Dejar de recibir estos correos?", "No habrá más correos"),
@@ -271,7 +271,7 @@ impl Relay {
 
     /// Waits for this many messages and returns them.
     async fn messages(&self, count: usize) -> Vec<String> {
-        wait_for_value("the messages come", async || {
+        wait_for_value("the messages arrive", async || {
             let messages = self.messages.lock().unwrap().clone();
             (messages.len() >= count).then_some(messages)
         })
@@ -327,7 +327,10 @@ impl MailSetup {
     }
 
     async fn wait_for_status(&self, status: u8, count: i64) {
-        until("so many have it", async || self.count_with_status(status).1 == count).await;
+        until("that many e-mails have the status", async || {
+            self.count_with_status(status).1 == count
+        })
+        .await;
     }
 }
 
@@ -392,10 +395,8 @@ async fn a_bounced_address_gets_no_more_e_mails() {
     setup.make_due();
     setup.wait_for_status(UNSUBSCRIBED, 1).await;
     let metrics = Api::new(running.url("admin")).get("/metrics").await.text();
-    assert!(
-        metrics.contains(r#"parcelo_mails_total{environment="production",outcome="bounced"} 1"#),
-        "{metrics}"
-    );
+    let bounced = r#"parcelo_mails_total{environment="production",outcome="bounced"} 1"#;
+    assert!(metrics.contains(bounced), "{metrics}");
     running.stop();
     assert_eq!(relay.messages(0).await, Vec::<String>::new());
     let output = setup.0.output();

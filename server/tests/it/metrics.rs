@@ -12,11 +12,11 @@ use crate::{
 
 /// Returns the value of the only sample whose line starts with `name` and contains all of `labels`.
 fn metric_value(text: &str, name: &str, labels: &[&str]) -> f64 {
-    let is_it = |line: &&str| {
+    let is_match = |line: &&str| {
         let (series, _) = line.rsplit_once(' ').unwrap_or_default();
         series.split('{').next() == Some(name) && labels.iter().all(|label| series.contains(label))
     };
-    let mut found = text.lines().filter(is_it);
+    let mut found = text.lines().filter(is_match);
     let line = found.next().unwrap_or_else(|| panic!("no {name} {labels:?} in\n{text}"));
     assert_eq!(found.next(), None, "{name} {labels:?} is ambiguous");
     line.rsplit(' ').next().unwrap().parse().unwrap()
@@ -92,8 +92,8 @@ async fn every_metric_is_in_the_manual() {
 async fn only_the_admin_listener_serves_metrics() {
     let (_setup, running) = TestSetup::new_and_start();
     for listener in ["production", "sandbox"] {
-        let answer = Api::new(running.url(listener)).get("/metrics").await;
-        assert_eq!(answer.refusal().0, 404, "{listener}");
+        let response = Api::new(running.url(listener)).get("/metrics").await;
+        assert_eq!(response.refusal().0, 404, "{listener}");
     }
 }
 

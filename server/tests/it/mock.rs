@@ -5,17 +5,17 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, order_with_number, send},
+    api::{Api, HttpResponse, order, order_with_number, send},
     running::{BINARY, RunningServer, wait_for},
     waiting::LONG,
 };
 
-struct Mock {
+struct MockProcess {
     running: RunningServer,
     _folder: tempfile::TempDir,
 }
 
-impl Mock {
+impl MockProcess {
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ready_file = folder.path().join("ready.json");
@@ -33,7 +33,7 @@ impl Mock {
         Api::new(self.text("sandbox")).key(self.text("apiKey"))
     }
 
-    async fn control(&self, method: &str, name: &str, body: &Value) -> Answer {
+    async fn control(&self, method: &str, name: &str, body: &Value) -> HttpResponse {
         let request = Api::new(self.text("sandbox")).request(method, &format!("/__mock/{name}"));
         send(request.header("content-type", "application/json").body(body.to_string())).await
     }
@@ -49,7 +49,7 @@ impl Mock {
 
 #[tokio::test]
 async fn a_suite_in_any_language_moves_the_clock() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
     assert_eq!(mock.running.ready["pid"], mock.running.child.id());
     let api = mock.api();
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
@@ -62,16 +62,14 @@ async fn a_suite_in_any_language_moves_the_clock() {
         ] })
     );
     let set = mock.post("clock", &json!({ "set": "2026-01-05T08:15:00Z", "mode": "frozen" })).await;
-    assert_eq!(
-        (&set["now"], &set["fired"][0]["status"]),
-        (&json!("2026-01-05T08:15:00.000Z"), &json!("OUT_FOR_DELIVERY"))
-    );
+    assert_eq!(set["now"], "2026-01-05T08:15:00.000Z");
+    assert_eq!(set["fired"][0]["status"], "OUT_FOR_DELIVERY");
     assert_eq!(mock.get("clock").await["now"], set["now"]);
 }
 
 #[tokio::test]
 async fn faults_are_planned_hit_and_deleted_and_requests_listed() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let plan = json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "error", "code": "SERVICE_UNAVAILABLE" });
     let unused = mock.post("faults", &plan).await;
     assert_eq!(unused["unused"].as_array().unwrap().len(), 1);
@@ -80,25 +78,18 @@ async fn faults_are_planned_hit_and_deleted_and_requests_listed() {
     assert_eq!(api.create(&order("order-0001")).await.status, 200, "it had been committed");
     assert_eq!(mock.get("faults").await["unused"], json!([]));
     mock.control("POST", "faults", &json!({ "fault": "close" })).await;
-    assert_eq!(
-        mock.control("DELETE", "faults", &json!({})).await.json()["unused"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    let deleted = mock.control("DELETE", "faults", &json!({})).await.json();
+    assert_eq!(deleted["unused"].as_array().unwrap().len(), 1);
     assert_eq!(api.get("/api/v1/health").await.status, 200, "the plan is forgotten");
     let requests = mock.get("requests?operation=CreateOrder").await;
-    assert_eq!(
-        (&requests["count"], &requests["requests"][0]["idempotencyKey"]),
-        (&json!(2), &json!("order-0001"))
-    );
+    assert_eq!(requests["count"], 2);
+    assert_eq!(requests["requests"][0]["idempotencyKey"], "order-0001");
     assert!(!requests.to_string().contains(mock.text("apiKey")), "{requests}");
 }
 
 #[tokio::test]
 async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let api = mock.api();
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     let put = async |number: &str, status: &str| {
@@ -120,7 +111,7 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
 
 #[tokio::test]
 async fn keys_are_created_and_webhooks_received() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let made = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;
     let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
     assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
@@ -151,7 +142,7 @@ async fn keys_are_created_and_webhooks_received() {
 
 #[tokio::test]
 async fn a_reply_is_planned_for_one_order_and_its_requests() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let sample = mock.get("orders/SB-SUCCESS-0001").await;
     let sample = &sample["order"];
     assert_eq!(sample["idempotencyKey"], "order-SB-SUCCESS-0001");
@@ -168,10 +159,10 @@ async fn a_reply_is_planned_for_one_order_and_its_requests() {
         let planned = mock.control("POST", "faults", &plan).await;
         assert_eq!(planned.status, 200, "{}", planned.text());
         mock.api().create(&order(&format!("order-{}", text.len()))).await;
-        let answer = mock.api().create(sample).await;
-        assert_eq!((answer.status, answer.text().as_str()), (502, text));
-        assert_eq!(answer.header("content-type"), content_type);
-        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2);
+        let response = mock.api().create(sample).await;
+        assert_eq!((response.status, response.text().as_str()), (502, text));
+        assert_eq!(response.header("content-type"), content_type);
+        assert_eq!(response.headers.get_all("set-cookie").iter().count(), 2);
     }
     assert_eq!(mock.api().create(sample).await.status, 200, "it had been carried out");
     let path = "requests?order=sb-success-0001&operation=CreateOrder";
@@ -185,7 +176,7 @@ async fn a_reply_is_planned_for_one_order_and_its_requests() {
 
 #[tokio::test]
 async fn a_suite_advances_until_a_status_or_gets_a_reason() {
-    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     mock.control("POST", "webhooks", &json!({})).await;
     mock.api().create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     mock.api().create_parcel(&order_with_number("order-0002", "SB-NORMAL-0001")).await;
@@ -198,10 +189,8 @@ async fn a_suite_advances_until_a_status_or_gets_a_reason() {
     let until =
         |number: &str| json!({ "until": { "trackingNumber": number, "status": "DELIVERED" } });
     let moved = mock.post("clock", &until("SB-SUCCESS-0001")).await;
-    assert_eq!(
-        (&moved["now"], moved["fired"].as_array().unwrap().len()),
-        (&json!("2026-01-05T08:20:00.000Z"), 4)
-    );
+    assert_eq!(moved["now"], "2026-01-05T08:20:00.000Z");
+    assert_eq!(moved["fired"].as_array().unwrap().len(), 4);
     let never = mock.control("POST", "clock", &until("SB-NORMAL-0001")).await;
     assert_eq!(never.status, 400);
     assert!(never.text().contains("has no prefix of a simulated journey"), "{}", never.text());
@@ -210,7 +199,7 @@ async fn a_suite_advances_until_a_status_or_gets_a_reason() {
 
 #[tokio::test]
 async fn an_invalid_control_is_refused_with_a_reason() {
-    let mock = Mock::start(&[]);
+    let mock = MockProcess::start(&[]);
     let table = [
         ("clock", json!({ "advance": "soon" }), "PT5M"),
         ("clock", json!({ "set": "noon" }), "2026-01-05T08:00:00Z"),
@@ -244,33 +233,39 @@ async fn an_invalid_control_is_refused_with_a_reason() {
         ("webhooks", json!({ "reply": [7] }), "200 to 999"),
     ];
     for (name, body, hint) in table {
-        let answer = mock.control("POST", name, &body).await;
-        assert_eq!(answer.status, 400, "{name} {body}");
-        assert!(answer.text().contains(hint), "{name} {body}: {}", answer.text());
-        for fault in answer.json()["error"]["details"]["errors"].as_array().unwrap() {
+        let response = mock.control("POST", name, &body).await;
+        assert_eq!(response.status, 400, "{name} {body}");
+        assert!(response.text().contains(hint), "{name} {body}: {}", response.text());
+        for fault in response.json()["error"]["details"]["errors"].as_array().unwrap() {
             let [en, es] = ["message", "message_es"].map(|name| fault[name].as_str().unwrap());
             assert!(en != es && !es.contains(en), "{name} {body}: {es}");
         }
     }
     for query in ["order=", "order=a&order=b", "sort=up"] {
-        let answer = mock.control("GET", &format!("requests?{query}"), &json!({})).await;
-        assert_eq!(answer.status, 400, "{query}");
+        let response = mock.control("GET", &format!("requests?{query}"), &json!({})).await;
+        assert_eq!(response.status, 400, "{query}");
     }
     assert_eq!(mock.control("GET", "orders/odd", &json!({})).await.status, 404);
     assert_eq!(mock.control("GET", "nothing", &json!({})).await.status, 404);
     assert_eq!(mock.control("PUT", "clock", &json!({})).await.status, 405);
 }
 
+/// Returns a command that runs a suite with a mock server.
+fn exec(suite: &str) -> Command {
+    let mut mock = Command::new(BINARY);
+    mock.args(["mock", "--exec", suite]).stdin(Stdio::null());
+    mock
+}
+
 #[test]
 fn exec_runs_a_suite_and_ends_with_its_exit_code() {
-    let run = |command: &str| {
-        let mut mock = Command::new(BINARY);
-        let output = mock.args(["mock", "--exec", command]).output().unwrap();
+    let run = |suite: &str| {
+        let output = exec(suite).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let (code, said) = run("echo \"seen $PARCELO_BASE_URL $PARCELO_API_KEY\"");
-    let line = said.lines().find(|line| line.starts_with("seen ")).unwrap();
-    assert!(line.starts_with("seen http://127.0.0.1:") && line.contains(" pk_test_"), "{said}");
+    let (code, output) = run("echo \"seen $PARCELO_BASE_URL $PARCELO_API_KEY\"");
+    let line = output.lines().find(|line| line.starts_with("seen ")).unwrap();
+    assert!(line.starts_with("seen http://127.0.0.1:") && line.contains(" pk_test_"), "{output}");
     assert_eq!(code, Some(0));
     assert_eq!(run("exit 7").0, Some(7));
     assert_eq!(run("kill -9 $$").0, Some(137));
@@ -288,9 +283,7 @@ fn an_interrupted_suite_ends_with_its_children_and_fails() {
              while :; do sleep 0.05; done'; true",
             gone = gone.display()
         );
-        let mut mock = Command::new(BINARY);
-        let output = mock.args(["mock", "--exec", &suite]).stdin(Stdio::null()).output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{signal}");
+        assert_eq!(exec(&suite).output().unwrap().status.code(), Some(code), "{signal}");
         assert!(gone.exists(), "{signal} did not reach what the suite had started");
     }
 }
@@ -299,9 +292,7 @@ fn an_interrupted_suite_ends_with_its_children_and_fails() {
 fn a_suite_that_ignores_an_interrupt_is_killed() {
     // A background job of a shell ignores an interrupt, and keeps the output open.
     let suite = "(while :; do sleep 0.05; done) & kill -INT $PPID; wait";
-    let mut mock = Command::new(BINARY);
-    let output = mock.args(["mock", "--exec", suite]).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(exec(suite).output().unwrap().status.code(), Some(130));
 }
 
 #[test]
@@ -310,15 +301,11 @@ fn a_ready_file_is_private_and_overwrites_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
     let (ready, neighbour) = (folder.path().join("notes.json"), folder.path().join("notes.tmp"));
     std::fs::write(&neighbour, "mine").unwrap();
-    let mut mock = Command::new(BINARY);
-    let status =
-        mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&ready).status().unwrap();
-    assert!(status.success());
+    assert!(exec("true").arg("--ready-file").arg(&ready).status().unwrap().success());
     assert_eq!(std::fs::read_to_string(&neighbour).unwrap(), "mine");
     assert_eq!(std::fs::metadata(&ready).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut mock = Command::new(BINARY);
-    let output = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(folder.path()).output();
-    assert!(!output.unwrap().status.success());
+    let output = exec("true").arg("--ready-file").arg(folder.path()).output().unwrap();
+    assert!(!output.status.success());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no draft with a key is left");
 }
 
@@ -331,9 +318,7 @@ fn a_ready_file_may_be_a_pipe() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let reader = pipe.clone();
     std::thread::spawn(move || sender.send(std::fs::read_to_string(reader)));
-    let mut mock = Command::new(BINARY);
-    let status = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&pipe).status().unwrap();
-    assert!(status.success());
+    assert!(exec("true").arg("--ready-file").arg(&pipe).status().unwrap().success());
     assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
     let content = receiver.recv_timeout(LONG).unwrap().unwrap();
     assert!(content.contains("\"pid\""), "it is not read");
@@ -367,15 +352,15 @@ async fn a_real_server_has_no_controls() {
 async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) {
     let request = api.request("POST", "/api/v1/orders/create").header("host", host);
     let request = request.header("content-type", "application/json");
-    let answer = send(request.body(order(key).to_string())).await;
-    let parcel = answer.json()["parcel"].clone();
+    let response = send(request.body(order(key).to_string())).await;
+    let parcel = response.json()["parcel"].clone();
     let text = |name: &str| parcel[name].as_str().unwrap().to_owned();
-    (text("labelUrl"), text("trackingNumber"), answer.bytes)
+    (text("labelUrl"), text("trackingNumber"), response.bytes)
 }
 
 #[tokio::test]
 async fn links_use_the_host_of_the_request() {
-    let mock = Mock::start(&["--listen", "0.0.0.0:0"]);
+    let mock = MockProcess::start(&["--listen", "0.0.0.0:0"]);
     assert!(mock.text("sandbox").starts_with("http://127.0.0.1:"), "{}", mock.text("sandbox"));
     let api = mock.api();
     let (link, number, bytes) = created(&api, "mock:8080", "order-0001").await;
@@ -390,7 +375,7 @@ async fn links_use_the_host_of_the_request() {
 
 #[tokio::test]
 async fn links_use_the_base_url_of_the_flag() {
-    let mock = Mock::start(&["--base-url", "https://mock.example/parcelo/"]);
+    let mock = MockProcess::start(&["--base-url", "https://mock.example/parcelo/"]);
     let (link, ..) = created(&mock.api(), "other", "order-0001").await;
     assert!(link.starts_with("https://mock.example/parcelo/files/"), "{link}");
 }

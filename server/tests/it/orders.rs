@@ -6,7 +6,7 @@ use parcelo::Operation;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, order_with_number, send, with},
+    api::{Api, HttpResponse, order, order_with_number, send, with},
     embedded::start_with_key,
 };
 
@@ -15,9 +15,9 @@ const CREATE: &str = Operation::CreateOrder.path();
 #[tokio::test]
 async fn an_order_becomes_a_labelled_parcel() {
     let (server, api) = start_with_key().await;
-    let answer = api.create(&order("order-0001")).await;
-    let body = answer.json();
-    assert_eq!(answer.status, 201, "{body}");
+    let response = api.create(&order("order-0001")).await;
+    let body = response.json();
+    assert_eq!(response.status, 201, "{body}");
     assert_eq!((&body["success"], body.get("warnings")), (&json!(true), None), "{body}");
     let parcel = &body["parcel"];
     assert_eq!(parcel["status"], "LABEL_GENERATED");
@@ -48,10 +48,7 @@ async fn a_repeat_with_a_key_returns_the_first_response() {
     let again = api.create(&order("order-0001")).await;
     assert_eq!((first.status, again.status), (201, 200));
     assert_eq!(first.bytes, again.bytes);
-    assert_eq!(
-        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
-        ("", "true")
-    );
+    assert_eq!([&first, &again].map(|one| one.header("idempotent-replayed")), ["", "true"]);
     assert_ne!(first.header("x-request-id"), again.header("x-request-id"));
 }
 
@@ -67,8 +64,8 @@ async fn a_changed_value_conflicts_but_a_changed_spelling_does_not() {
         with(order("order-0001"), "/externalOrderId", Value::Null).to_string(),
         with(order("order-0001"), "/receiver/email", Value::Null).to_string(),
     ] {
-        let answer = api.create_text(&same).await;
-        assert_eq!((answer.status, &answer.bytes), (200, &first.bytes), "{same}");
+        let response = api.create_text(&same).await;
+        assert_eq!((response.status, &response.bytes), (200, &first.bytes), "{same}");
     }
     for (path, value) in [
         ("/parcelDetails/declaredValue", json!(45.51)),
@@ -78,9 +75,9 @@ async fn a_changed_value_conflicts_but_a_changed_spelling_does_not() {
         ("/unknown", json!(false)),
         ("/parcelDetails/weightKg", json!("1.25")),
     ] {
-        let answer = api.create(&with(order("order-0001"), path, value)).await;
-        assert_eq!(answer.refusal(), (409, "IDEMPOTENCY_CONFLICT"), "{path}");
-        let details = &answer.json()["error"]["details"];
+        let response = api.create(&with(order("order-0001"), path, value)).await;
+        assert_eq!(response.refusal(), (409, "IDEMPOTENCY_CONFLICT"), "{path}");
+        let details = &response.json()["error"]["details"];
         assert_eq!(details["firstSeenAt"], "2026-01-05T08:00:00.000Z");
         assert_eq!(details["expiresAt"], "2026-01-06T08:00:00.000Z");
         assert_eq!(details["trackingNumber"], first.json()["parcel"]["trackingNumber"]);
@@ -112,10 +109,8 @@ async fn the_key_may_be_in_the_header_or_in_the_body() {
     assert_eq!(first.status, 201, "{}", first.text());
     assert_eq!(post(&order("order-0001"), "order-0001").await.bytes, first.bytes);
     assert_eq!(api.create(&order("order-0001")).await.bytes, first.bytes);
-    assert_eq!(
-        post(&order("order-0001"), "order-0002").await.faults(),
-        ["idempotencyKey MISMATCH"]
-    );
+    let other = post(&order("order-0001"), "order-0002").await;
+    assert_eq!(other.faults(), ["idempotencyKey MISMATCH"]);
     assert_eq!(api.create(&keyless).await.faults(), ["idempotencyKey REQUIRED"]);
     assert_eq!(post(&keyless, "short").await.faults()[0].split(' ').next(), Some("idempotencyKey"));
 }
@@ -179,10 +174,10 @@ async fn one_of_64_concurrent_identical_orders_is_created() {
         let api = api.clone();
         tasks.spawn(async move { api.create(&order("order-0001")).await });
     }
-    let answers: Vec<Answer> = tasks.join_all().await;
-    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
-    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 63);
-    assert!(answers.iter().all(|answer| answer.bytes == answers[0].bytes));
+    let responses: Vec<HttpResponse> = tasks.join_all().await;
+    assert_eq!(responses.iter().filter(|response| response.status == 201).count(), 1);
+    assert_eq!(responses.iter().filter(|response| response.status == 200).count(), 63);
+    assert!(responses.iter().all(|response| response.bytes == responses[0].bytes));
 }
 
 #[tokio::test]
@@ -191,8 +186,8 @@ async fn a_tracking_number_is_unique_among_accounts_in_any_case() {
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for api in [api, stranger] {
-        let answer = api.create(&order_with_number("order-0002", "sb-success-0001")).await;
-        assert_eq!(answer.refusal(), (409, "PARCEL_DUPLICATE_TRACKING"));
+        let response = api.create(&order_with_number("order-0002", "sb-success-0001")).await;
+        assert_eq!(response.refusal(), (409, "PARCEL_DUPLICATE_TRACKING"));
     }
 }
 
@@ -200,11 +195,11 @@ async fn a_tracking_number_is_unique_among_accounts_in_any_case() {
 async fn a_forbidden_country_is_refused_before_other_faults() {
     let (server, _) = start_with_key().await;
     let api = Api::with_key(server.url(), &server.key().countries(["MX", "CO"]).issue());
-    let hopeless = json!({ "receiver": { "address": { "country": "EC" } } });
-    for body in [order("order-0001"), hopeless] {
-        let answer = api.create(&body).await;
-        assert_eq!(answer.refusal(), (403, "AUTH_COUNTRY_NOT_ALLOWED"));
-        let details = answer.json()["error"]["details"].clone();
+    let incomplete = json!({ "receiver": { "address": { "country": "EC" } } });
+    for body in [order("order-0001"), incomplete] {
+        let response = api.create(&body).await;
+        assert_eq!(response.refusal(), (403, "AUTH_COUNTRY_NOT_ALLOWED"));
+        let details = response.json()["error"]["details"].clone();
         assert_eq!(details, json!({ "country": "EC", "allowedCountries": ["MX", "CO"] }));
     }
     let nowhere = with(order("order-0001"), "/receiver/address/country", json!("XX"));

@@ -66,7 +66,7 @@ async fn stateful_test(index: usize, http: Api, all_there: Arc<Barrier>) {
     server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
     all_there.wait().await;
     let first = request(&api, Operation::CreateOrder, &order("order-0001"));
-    try_send(first).await.expect_err("the answer is lost");
+    try_send(first).await.expect_err("the response is lost");
     let repeated = api.create(&order("order-0001")).await;
     assert_eq!(repeated.status, 200, "server {index}: {}", repeated.text());
     let plain = repeated.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
@@ -91,11 +91,8 @@ async fn advance_and_check(index: usize, server: &MockServer, api: &Api, plain: 
     let way = server.put_status(&number, ParcelStatus::Delivered).await.unwrap();
     assert_eq!(way.len(), 2);
     let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [plain] });
-    assert_eq!(
-        send(request(api, Operation::VoidOrders, &void)).await.status,
-        409,
-        "server {index}"
-    );
+    let voided = send(request(api, Operation::VoidOrders, &void)).await;
+    assert_eq!(voided.status, 409, "server {index}");
     let list = api.get(Operation::ListParcels.path()).await;
     assert_eq!(list.json()["meta"]["total"], 2, "server {index}: {}", list.text());
     let mut list = list.json();

@@ -18,8 +18,8 @@ async fn a_first_start_prints_curl_lines_that_work() {
     let (setup, running) = TestSetup::new_and_start();
     let output = setup.output();
     let run = |line: &str| -> serde_json::Value {
-        let answer = Command::new("sh").args(["-c", line]).output().unwrap();
-        serde_json::from_slice(&answer.stdout).expect(line)
+        let response = Command::new("sh").args(["-c", line]).output().unwrap();
+        serde_json::from_slice(&response.stdout).expect(line)
     };
     let (_, after) = output.split_once("  curl ").expect("a curl line");
     let (curl, _) = after.split_once("\n\n").expect("an empty line after it");
@@ -90,10 +90,8 @@ async fn the_first_secrets_are_in_a_file_only_its_owner_can_read() {
     let unwritable = setup.path("no-such-folder/secrets.txt");
     let refused = setup.command().arg("--secrets-file").arg(&unwritable).output().unwrap();
     let reason = String::from_utf8(refused.stderr).unwrap();
-    assert!(
-        !refused.status.success() && reason.contains("cannot write the secrets file"),
-        "{reason}"
-    );
+    assert!(!refused.status.success(), "{reason}");
+    assert!(reason.contains("cannot write the secrets file"), "{reason}");
     let device = setup.command().args(["--secrets-file", "/dev/full"]).output().unwrap();
     let reason = String::from_utf8(device.stderr).unwrap();
     assert!(!device.status.success() && reason.contains("not a regular file"), "{reason}");
@@ -155,8 +153,8 @@ async fn the_ready_file_names_every_listener_and_the_process() {
     let (setup, running) = TestSetup::new_and_start();
     for listener in ["production", "sandbox", "admin"] {
         for path in ["/healthz", "/readyz"] {
-            let answer = Api::new(running.url(listener)).get(path).await;
-            assert_eq!(answer.status, 200, "{listener} {path}");
+            let response = Api::new(running.url(listener)).get(path).await;
+            assert_eq!(response.status, 200, "{listener} {path}");
         }
     }
     assert!(running.ready["pid"].is_u64());
@@ -175,7 +173,8 @@ async fn keys_are_created_and_revoked_on_a_running_server() {
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
     assert!(!listed.to_string().contains(key.secret()));
     setup.admin("keys", &["revoke", &id]);
-    until("it is in force", async || api.get("/api/v1/health").await.status == 401).await;
+    until("the revocation is in force", async || api.get("/api/v1/health").await.status == 401)
+        .await;
     assert!(!setup.try_admin(&["keys", "revoke", "key_x"]).0);
 }
 
@@ -449,10 +448,10 @@ async fn a_path_that_is_not_utf_8_is_handled_like_any_other() {
         ("admin", "/%FF", 404),
     ];
     for (listener, path, status) in envelope {
-        let answer = Api::with_key(running.url(listener), &key).get(path).await;
-        assert_eq!(answer.status, status, "{path}: {}", answer.text());
-        assert_eq!(answer.header("content-type"), "application/json", "{path}");
-        assert_eq!(answer.json()["success"], false, "{path}");
+        let response = Api::with_key(running.url(listener), &key).get(path).await;
+        assert_eq!(response.status, status, "{path}: {}", response.text());
+        assert_eq!(response.header("content-type"), "application/json", "{path}");
+        assert_eq!(response.json()["success"], false, "{path}");
     }
     let pages = [
         ("sandbox", "/track/%FF"),
@@ -463,9 +462,9 @@ async fn a_path_that_is_not_utf_8_is_handled_like_any_other() {
     ];
     for (listener, path) in pages {
         let request = Api::new(running.url(listener)).request("GET", path);
-        let answer = send(request.header("accept", "text/html")).await;
-        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
-        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8", "{path}");
+        let response = send(request.header("accept", "text/html")).await;
+        assert_eq!(response.status, 404, "{path}: {}", response.text());
+        assert_eq!(response.header("content-type"), "text/html; charset=utf-8", "{path}");
     }
 }
 

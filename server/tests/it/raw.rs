@@ -37,8 +37,8 @@ impl RawConnection {
     }
 
     /// Returns the next response, or `None` if the connection ends without one.
-    pub(crate) async fn answer(&mut self) -> Option<RawResponse> {
-        timeout(LONG, self.read()).await.expect("an answer in time")
+    pub(crate) async fn next_response(&mut self) -> Option<RawResponse> {
+        timeout(LONG, self.read()).await.expect("a response in time")
     }
 
     async fn read(&mut self) -> Option<RawResponse> {

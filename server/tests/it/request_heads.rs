@@ -10,9 +10,9 @@ use crate::{
 };
 
 async fn send_head(url: &str, request: &str) -> RawResponse {
-    let mut line = RawConnection::open(url).await;
-    line.send(&[request]).await;
-    line.answer().await.unwrap()
+    let mut connection = RawConnection::open(url).await;
+    connection.send(&[request]).await;
+    connection.next_response().await.unwrap()
 }
 
 #[tokio::test]
@@ -30,13 +30,13 @@ async fn a_request_names_one_host() {
         ("1.1", "Host: x@a.test\r\n", Some("INVALID_FORMAT")),
     ];
     for (version, hosts, fault) in table {
-        let answer = send_head(server.url(), &get(version, hosts)).await;
+        let response = send_head(server.url(), &get(version, hosts)).await;
         let Some(code) = fault else {
-            assert_eq!(answer.status, 200, "{hosts:?}");
+            assert_eq!(response.status, 200, "{hosts:?}");
             continue;
         };
-        assert_eq!(answer.status, 400, "{hosts:?}");
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(response.status, 400, "{hosts:?}");
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let fault = &body["error"]["details"]["errors"][0];
         assert_eq!((&fault["field"], &fault["code"]), (&"Host".into(), &code.into()), "{hosts:?}");
     }
@@ -85,7 +85,7 @@ async fn the_idempotency_key_header_of_the_draft_is_accepted() {
         assert_eq!(create(headers).await.faults(), ["idempotencyKey MISMATCH"], "{headers:?}");
     }
     let padded = create(&[("idempotency-key", "\" order-0001 \"")]).await;
-    assert_eq!(padded.faults(), ["idempotencyKey INVALID_FORMAT"], "quoted blanks are the key's");
+    assert_eq!(padded.faults(), ["idempotencyKey INVALID_FORMAT"], "blanks belong to the key");
     let twice =
         create(&[("idempotency-key", "order-0001"), ("idempotency-key", "order-0001")]).await;
     assert_eq!(twice.faults(), ["idempotencyKey MISMATCH"]);
@@ -137,9 +137,9 @@ async fn a_head_has_at_most_128_kib_and_100_lines() {
 #[tokio::test]
 async fn http_2_is_closed_without_a_response() {
     let server = crate::embedded::start().await;
-    let mut line = RawConnection::open(server.url()).await;
-    line.send(&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
-    assert!(line.answer().await.is_none());
+    let mut connection = RawConnection::open(server.url()).await;
+    connection.send(&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
+    assert!(connection.next_response().await.is_none());
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn every_response_forbids_content_type_sniffing() {
         format!("/api/v1/labels/{number}/download"),
         format!("/api/labels/{number}.pdf"),
     ] {
-        let answer = api.get(&path).await;
-        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        let response = api.get(&path).await;
+        assert_eq!(response.header("x-content-type-options"), "nosniff", "{path}");
     }
 }

@@ -19,7 +19,7 @@ async fn a_record_has_the_request_and_its_response() {
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
     let sent = order_with_number("order-0001", "SB-SUCCESS-0001");
-    let answer = api.create(&sent).await;
+    let response = api.create(&sent).await;
     server.clock().advance(SECOND).await;
     let label = api.get("/api/v1/labels/SB-SUCCESS-0001/download").await;
     let _ = Api::new(server.url()).get("/api/v1/nowhere").await;
@@ -32,7 +32,7 @@ async fn a_record_has_the_request_and_its_response() {
     assert_eq!(create.api_key, Some(format!("pk_test_…{last}")));
     assert_eq!(create.idempotency_key.as_deref(), Some("order-0001"));
     assert_eq!((create.request.json(), create.status), (Some(sent), Some(201)));
-    assert_eq!((create.answer.json(), create.faults.len()), (Some(answer.json()), 0));
+    assert_eq!((create.answer.json(), create.faults.len()), (Some(response.json()), 0));
 
     assert_eq!((download.at - create.at).num_seconds(), 1);
     assert_eq!(download.path, "/api/v1/labels/{trackingNumber}/download");
@@ -154,7 +154,7 @@ async fn an_abandoned_request_is_recorded_without_a_response() {
     server.faults().on(CREATE).latency(SECOND * 600);
     let api = Api::with_key(server.url(), &server.key().issue());
     tokio::select! {
-        sent = try_send(create_request(&api)) => panic!("{:?}", sent.map(|answer| answer.status)),
+        sent = try_send(create_request(&api)) => panic!("{:?}", sent.map(|response| response.status)),
         () = until("it has arrived", async || server.faults().unused().is_empty()) => {}
     }
     let all = server.requests().of(CREATE).wait_for(1, LONG).await;

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Answer, Api, order},
+    api::{Api, HttpResponse, order},
     cluster::Cluster,
     running::{BINARY, RunningServer, wait_for},
     waiting::{LONG, until, wait_for_value},
@@ -192,8 +192,8 @@ impl Load {
     async fn wait_for_orders(&self, orders: usize) {
         let mut created = self.created.subscribe();
         let wanted = *created.borrow() + orders;
-        let comes = created.wait_for(|all| *all >= wanted);
-        timeout(LONG, comes).await.expect("the load goes on").unwrap();
+        let reached = created.wait_for(|all| *all >= wanted);
+        timeout(LONG, reached).await.expect("the clients keep creating orders").unwrap();
     }
 
     async fn end(self) -> BTreeMap<String, String> {
@@ -283,11 +283,11 @@ async fn a_restart_of_postgresql_loses_nothing_and_says_when_to_retry() {
             // Requests without a valid key have a lower limit for each address, but now the server cannot know whether
             // this key is valid.
             for _ in 0..60 {
-                let answers =
+                let responses =
                     [api.create(&order("meanwhile-01")).await, api.track("SB-NORMAL-0001").await];
-                for answer in answers {
-                    assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE"));
-                    assert_eq!(answer.header("retry-after"), "1");
+                for response in responses {
+                    assert_eq!(response.refusal(), (503, "SERVICE_UNAVAILABLE"));
+                    assert_eq!(response.header("retry-after"), "1");
                 }
             }
         }
@@ -361,7 +361,7 @@ async fn servers_follow_a_failover_and_lose_nothing() {
 }
 
 /// Sends the same request 64 times at once, distributed over both servers. Returns the responses.
-async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
+async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<HttpResponse> {
     let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
     for index in 0..64 {
         let (api, barrier) = (apis[index % 2].clone(), Arc::clone(&barrier));
@@ -375,9 +375,9 @@ async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Ans
 }
 
 /// Returns the part of a response that is the same in every repetition.
-fn data(answer: &Answer) -> Value {
-    let mut body = answer.json();
-    assert!(matches!(answer.status, 200 | 201), "{body}");
+fn data(response: &HttpResponse) -> Value {
+    let mut body = response.json();
+    assert!(matches!(response.status, 200 | 201), "{body}");
     if let Some(members) = body.as_object_mut() {
         members.remove("meta");
     }
@@ -393,8 +393,8 @@ async fn the_same_request_on_both_servers_at_once_is_done_once() {
     for round in 0..10 {
         let created = Operation::CreateOrder.path();
         let created = post_concurrently(&apis, created, &order(&format!("order-{round:04}"))).await;
-        assert_eq!(created.iter().filter(|answer| answer.status == 201).count(), 1);
-        assert_eq!(created.iter().filter(|answer| answer.status == 200).count(), 63);
+        assert_eq!(created.iter().filter(|response| response.status == 201).count(), 1);
+        assert_eq!(created.iter().filter(|response| response.status == 200).count(), 63);
         let number = created[0].json()["parcel"]["trackingNumber"].clone();
         let number = number.as_str().unwrap();
         let serial = 1_000_000 + round;
@@ -413,9 +413,9 @@ async fn the_same_request_on_both_servers_at_once_is_done_once() {
             ),
         ];
         for (path, body) in all {
-            let answers = post_concurrently(&apis, path, &body).await;
-            let first = data(&answers[0]);
-            assert!(answers.iter().all(|answer| data(answer) == first), "{path}");
+            let responses = post_concurrently(&apis, path, &body).await;
+            let first = data(&responses[0]);
+            assert!(responses.iter().all(|response| data(response) == first), "{path}");
         }
     }
     for (what, sql, expected) in [

@@ -7,7 +7,7 @@ use parcelo::ApiKey;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, send, with},
+    api::{Api, HttpResponse, order, send, with},
     running::TestSetup,
     waiting::until,
 };
@@ -20,8 +20,8 @@ async fn parcels(api: &Api) -> Value {
     api.get("/api/v1/parcels").await.json()["meta"]["total"].clone()
 }
 
-fn number(answer: &Answer) -> Value {
-    answer.json()["parcel"]["trackingNumber"].clone()
+fn number(response: &HttpResponse) -> Value {
+    response.json()["parcel"]["trackingNumber"].clone()
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn a_second_rotation_shortens_no_overlap() {
         assert_eq!(status(key).await, 200);
     }
     server.clock().advance(HOUR / 2).await;
-    assert_eq!((status(&first).await, status(&second).await), (401, 200), "its own hour is over");
+    assert_eq!((status(&first).await, status(&second).await), (401, 200), "the overlap is over");
 }
 
 #[tokio::test]
@@ -117,8 +117,8 @@ async fn orders_sent_during_a_rotation_are_created_once() {
     });
     let repeats: Vec<_> = repeats.collect();
     let mut made = 0;
-    for answer in creates.into_iter().chain(repeats) {
-        let status = answer.await.unwrap();
+    for response in creates.into_iter().chain(repeats) {
+        let status = response.await.unwrap();
         assert!(matches!(status, 200 | 201), "{status}");
         made += usize::from(status == 201);
     }
@@ -155,7 +155,7 @@ async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
     setup.admin("keys", &["revoke", &id]);
     for key in [&old, &new] {
         let api = running.api(key);
-        until("both are refused", async || api.get(HEALTH).await.status == 401).await;
+        until("both secrets are refused", async || api.get(HEALTH).await.status == 401).await;
     }
     let rotate =
         |id: &str, more: &[&str]| setup.try_admin(&[&["keys", "rotate", id][..], more].concat());

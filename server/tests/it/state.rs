@@ -35,8 +35,8 @@ async fn list(api: &Api, query: &str) -> Value {
 }
 
 async fn history(api: &Api, number: &str) -> Vec<String> {
-    let answer = api.record(number).await;
-    let history = answer["history"].as_array().unwrap().clone();
+    let response = api.record(number).await;
+    let history = response["history"].as_array().unwrap().clone();
     history.iter().map(|entry| entry["status"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -172,7 +172,7 @@ async fn a_server_can_start_from_the_snapshot_of_another() {
     assert_eq!(there.track(&number).await.status, 200);
     assert_eq!(second.clock().now(), first.clock().now());
     there.create_parcel(&order("order-0002")).await;
-    assert_eq!(list(&api, "").await["meta"]["total"], 1, "they share nothing");
+    assert_eq!(list(&api, "").await["meta"]["total"], 1, "the two servers share no state");
 }
 
 #[tokio::test]

@@ -76,8 +76,8 @@ async fn an_unknown_or_invalid_number_is_refused() {
     for path in
         ["SB-ABSENT-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
     {
-        let answer = api.get(&format!("/api/v1/tracking/{path}")).await;
-        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND"), "{path}");
+        let response = api.get(&format!("/api/v1/tracking/{path}")).await;
+        assert_eq!(response.refusal(), (404, "PARCEL_NOT_FOUND"), "{path}");
     }
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     assert_eq!(stranger.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND"));

@@ -7,7 +7,7 @@ use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order, order_with_number, send, with},
+    api::{Api, HttpResponse, order, order_with_number, send, with},
     running::{RunningServer, TestSetup},
 };
 
@@ -23,20 +23,20 @@ async fn start_with_parcel() -> (MockServer, Api) {
     (server, visitor)
 }
 
-async fn page(visitor: &Api, path: &str, languages: &str) -> Answer {
+async fn page(visitor: &Api, path: &str, languages: &str) -> HttpResponse {
     let request = visitor.request("GET", path);
     send(request.header("accept", BROWSER).header("accept-language", languages)).await
 }
 
 /// Checks the headers that every response below /track has for caches, search engines and browsers.
-fn assert_private(answer: &Answer) {
-    assert_eq!(answer.header("cache-control"), "no-store");
-    assert_eq!(answer.header("x-robots-tag"), "noindex, nofollow");
-    assert_eq!(answer.header("referrer-policy"), "no-referrer");
-    let policy = answer.header("content-security-policy");
+fn assert_private(response: &HttpResponse) {
+    assert_eq!(response.header("cache-control"), "no-store");
+    assert_eq!(response.header("x-robots-tag"), "noindex, nofollow");
+    assert_eq!(response.header("referrer-policy"), "no-referrer");
+    let policy = response.header("content-security-policy");
     let parts: Vec<_> = policy.split("; ").collect();
     // A page with a form may submit it to this site only; pages without a form may not submit any.
-    let has_form = answer.text().contains("<form");
+    let has_form = response.text().contains("<form");
     let form = if has_form { "form-action 'self'" } else { "form-action 'none'" };
     for part in ["default-src 'none'", "base-uri 'none'", form, "frame-ancestors 'none'"] {
         assert!(parts.contains(&part), "{policy}");
@@ -48,10 +48,10 @@ fn assert_private(answer: &Answer) {
 async fn a_program_gets_only_the_public_part_of_the_record() {
     let (_server, visitor) = start_with_parcel().await;
     for path in ["/track/SB-SUCCESS-0001", "/track/sb-success-0001?format=json"] {
-        let answer = visitor.get(path).await;
-        assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
-        assert_eq!(answer.header("x-ratelimit-limit"), "10", "pages a second, by default");
-        assert_private(&answer);
+        let response = visitor.get(path).await;
+        assert_eq!((response.status, response.header("content-type")), (200, "application/json"));
+        assert_eq!(response.header("x-ratelimit-limit"), "10", "pages a second, by default");
+        assert_private(&response);
         let event = |status: &str, name: &str, time: &str, location: &str| {
             json!({ "status": status, "statusName": name, "location": location,
                 "timestamp": format!("2026-01-05T08:{time}:00.000Z") })
@@ -67,7 +67,7 @@ async fn a_program_gets_only_the_public_part_of_the_record() {
                 event("IN_TRANSIT", "In transit", "10", "Quito, EC"),
             ],
         });
-        assert_eq!(answer.json(), expected, "{path}");
+        assert_eq!(response.json(), expected, "{path}");
     }
 }
 
@@ -86,12 +86,12 @@ async fn a_browser_gets_a_page_in_its_or_the_requested_language() {
         ("SB-SUCCESS-0001?lang=en", "es", "en", ["In transit", "History", "Quito, EC"]),
     ];
     for (path, languages, language, words) in table {
-        let answer = page(&visitor, &format!("/track/{path}"), languages).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
-        assert_eq!(answer.header("content-language"), language, "{path}");
-        assert_private(&answer);
-        let html = answer.text();
+        let response = page(&visitor, &format!("/track/{path}"), languages).await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-type"), "text/html; charset=utf-8");
+        assert_eq!(response.header("content-language"), language, "{path}");
+        assert_private(&response);
+        let html = response.text();
         assert!(html.contains(&format!("<html lang=\"{language}\">")), "{path}");
         for word in words.iter().chain(&[NUMBER, "SANDBOX"]) {
             assert!(html.contains(word), "{path}: {word}");
@@ -129,10 +129,8 @@ async fn an_unknown_or_invalid_number_is_404_as_page_and_envelope() {
         assert_eq!(json.refusal(), (404, "PARCEL_NOT_FOUND"), "{number}");
         assert_private(&json);
         let english = page(&visitor, &path, "en").await;
-        assert_eq!(
-            (english.status, english.header("content-type")),
-            (404, "text/html; charset=utf-8")
-        );
+        assert_eq!(english.status, 404);
+        assert_eq!(english.header("content-type"), "text/html; charset=utf-8");
         assert!(english.text().contains("We cannot find this parcel"), "{number}");
         assert!(!english.text().contains("<script"), "{number}");
         assert_private(&english);
@@ -181,10 +179,7 @@ async fn a_promised_day_that_has_passed_is_a_delay() {
     assert_eq!(arrival_text(&visitor, "es").await, late);
     let record = visitor.get(&format!("/track/{STUCK_NUMBER}")).await.json();
     assert_eq!(record["arrival"], json!({ "kind": "DELAYED", "date": "2026-01-13" }));
-    assert_eq!(
-        record["estimatedDelivery"], "2026-01-13T23:59:59-05:00",
-        "the specified value never changes"
-    );
+    assert_eq!(record["estimatedDelivery"], "2026-01-13T23:59:59-05:00", "it never changes");
 }
 
 #[tokio::test]
@@ -255,10 +250,10 @@ async fn a_page_reloads_itself_until_the_journey_has_ended() {
 async fn the_start_page_accepts_a_number_as_people_type_it() {
     let (_server, visitor) = start_with_parcel().await;
     for path in ["/", "/track", "/track/", "/?lang=es", "/track?number=", "/track?number=+"] {
-        let answer = page(&visitor, path, "en").await;
-        assert_eq!(answer.status, 200, "{path}");
-        assert_private(&answer);
-        let html = answer.text();
+        let response = page(&visitor, path, "en").await;
+        assert_eq!(response.status, 200, "{path}");
+        assert_private(&response);
+        let html = response.text();
         assert!(html.contains("action=\"/track\"") && html.contains("name=\"number\""), "{path}");
         assert!(html.contains("<label for=\"typed\">") && html.contains("id=\"typed\""), "{path}");
         let home = if path.ends_with("?lang=es") { "/track?lang=es" } else { "/track" };
@@ -271,13 +266,13 @@ async fn the_start_page_accepts_a_number_as_people_type_it() {
         ("https://parcelo.example/track/ec7k2m9qx4t8wd0?lang=es", "EC7K2M9QX4T8WD0"),
     ];
     for (typed, number) in typed {
-        let answer = page_of(&visitor, typed, "").await;
+        let response = page_of(&visitor, typed, "").await;
         let expected = (303, format!("/track/{number}"));
-        assert_eq!((answer.status, answer.header("location").to_owned()), expected, "{typed}");
-        assert_private(&answer);
+        assert_eq!((response.status, response.header("location").to_owned()), expected, "{typed}");
+        assert_private(&response);
     }
-    let answer = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
-    assert_eq!(answer.header("location"), "/track/SB-SUCCESS-0001?lang=es");
+    let response = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
+    assert_eq!(response.header("location"), "/track/SB-SUCCESS-0001?lang=es");
     // The link in a message includes the full stop of its sentence.
     let dotted = page_at(&visitor, "/track/sb-success-0001.").await;
     assert_eq!(dotted.header("location"), "/track/SB-SUCCESS-0001");
@@ -288,13 +283,13 @@ async fn the_start_page_accepts_a_number_as_people_type_it() {
 }
 
 /// Requests a page without following its redirect.
-async fn page_at(visitor: &Api, path: &str) -> Answer {
+async fn page_at(visitor: &Api, path: &str) -> HttpResponse {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let url = visitor.request("GET", path).build().unwrap().url().clone();
     send(client.build().unwrap().get(url).header("accept", BROWSER)).await
 }
 
-async fn page_of(visitor: &Api, typed: &str, more: &str) -> Answer {
+async fn page_of(visitor: &Api, typed: &str, more: &str) -> HttpResponse {
     let typed: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
     page_at(visitor, &format!("/track?number={typed}{more}")).await
 }
@@ -314,10 +309,10 @@ async fn a_number_that_is_not_found_can_be_corrected() {
         ("/track/SB/nowhere", "SB/nowhere", "This is not a tracking number."),
     ];
     for (path, value, text) in table {
-        let answer = page(&visitor, path, "en").await;
-        assert_eq!(answer.status, 404, "{path}");
-        assert_private(&answer);
-        let html = answer.text();
+        let response = page(&visitor, path, "en").await;
+        assert_eq!(response.status, 404, "{path}");
+        assert_private(&response);
+        let html = response.text();
         assert!(html.contains(&format!("value=\"{value}\"")), "{path}: {html}");
         assert!(html.contains(text) && html.contains("aria-invalid=\"true\""), "{path}: {html}");
     }
@@ -349,25 +344,18 @@ async fn the_shop_is_named_with_its_contact() {
     let (name, contact) = ("Café <i>Quito</i>", "https://cafe.example/help?a=1&b=2");
     let set = setup.admin("accounts", &["shop", "--shop-name", name, "--contact", contact]);
     assert_eq!(set, json!({ "account": "default", "shopName": name, "contact": contact }));
-    assert_eq!(setup.admin("accounts", &["shop"]), set, "shown and not changed");
+    assert_eq!(setup.admin("accounts", &["shop"]), set, "showing it changes nothing");
     let (is_done, reason) = setup.try_admin(&["accounts", "shop", "nosuch"]);
     assert!(!is_done && reason.contains("no account is named nosuch"), "{reason}");
-    assert!(
-        !setup.admin("accounts", &["list"]).to_string().contains("nosuch"),
-        "to look makes nothing"
-    );
+    let accounts = setup.admin("accounts", &["list"]).to_string();
+    assert!(!accounts.contains("nosuch"), "showing a shop creates no account");
     let html = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
     let shop = text_between(&html, "<p class=\"shop\">", "</p>");
-    assert!(
-        shop.contains("Sent by <b translate=\"no\">Café &#60;i&#62;Quito&#60;/i&#62;</b>"),
-        "{shop}"
-    );
+    let escaped = "Café &#60;i&#62;Quito&#60;/i&#62;";
+    assert!(shop.contains(&format!("Sent by <b translate=\"no\">{escaped}</b>")), "{shop}");
     assert!(shop.contains("href=\"https://cafe.example/help?a=1&#38;b=2\""), "{shop}");
     assert!(shop.contains(">cafe.example/help</a>"), "{shop}");
-    assert!(
-        html.contains("og:site_name\" content=\"Café &#60;i&#62;Quito&#60;/i&#62;\""),
-        "{html}"
-    );
+    assert!(html.contains(&format!("og:site_name\" content=\"{escaped}\"")), "{html}");
     // Parcels of another account do not show it.
     let other = setup.new_key_with("sandbox", &["--account", "other"]).1;
     running.api(&other).create_parcel(&order_with_number("order-0001", "SB-NORMAL-0002")).await;
@@ -489,7 +477,7 @@ async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
 
 #[tokio::test]
 async fn production_has_no_sandbox_banner() {
-    let (_house, running, key) = setup("production", &[]);
+    let (_setup, running, key) = setup("production", &[]);
     let api = Api::with_key(running.url("production"), &key);
     let number = api.create_parcel(&order("order-0001")).await;
     let visitor = Api::new(running.url("production"));
@@ -501,20 +489,20 @@ async fn production_has_no_sandbox_banner() {
 
 #[tokio::test]
 async fn too_many_visits_from_an_ip_address_get_a_retry_after() {
-    let (_house, running, _key) = setup("sandbox", &["--public-rate-limit", "1"]);
+    let (_setup, running, _key) = setup("sandbox", &["--public-rate-limit", "1"]);
     let visitor = Api::new(running.sandbox());
     let mut refused = Vec::new();
     while refused.len() < 2 {
-        let answer = page(&visitor, "/track/SB-ABSENT-0001", "es").await;
-        assert_eq!(answer.header("x-ratelimit-limit"), "1");
-        if answer.status == 429 {
-            refused.push(answer);
+        let response = page(&visitor, "/track/SB-ABSENT-0001", "es").await;
+        assert_eq!(response.header("x-ratelimit-limit"), "1");
+        if response.status == 429 {
+            refused.push(response);
         }
     }
-    for answer in refused {
-        assert_eq!(answer.header("retry-after"), "1");
-        assert_private(&answer);
-        assert!(answer.text().contains("Demasiadas solicitudes"), "{}", answer.text());
+    for response in refused {
+        assert_eq!(response.header("retry-after"), "1");
+        assert_private(&response);
+        assert!(response.text().contains("Demasiadas solicitudes"), "{}", response.text());
     }
     // The API and its strangers have separate limits.
     assert_eq!(visitor.get("/openapi.json").await.header("x-ratelimit-limit"), "50");

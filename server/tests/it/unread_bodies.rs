@@ -24,13 +24,13 @@ async fn count_responses(
     body: &str,
     (times, status): (usize, u16),
 ) -> usize {
-    let (mut line, mut count) = (RawConnection::open(url).await, 0);
+    let (mut connection, mut count) = (RawConnection::open(url).await, 0);
     for _ in 0..times {
-        line.send(&[head, body]).await;
-        let answer = line.answer().await;
-        count += usize::from(answer.as_ref().is_some_and(|answer| answer.status == status));
-        if answer.is_none_or(|answer| answer.closes_connection()) {
-            line = RawConnection::open(url).await;
+        connection.send(&[head, body]).await;
+        let response = connection.next_response().await;
+        count += usize::from(response.as_ref().is_some_and(|response| response.status == status));
+        if response.is_none_or(|response| response.closes_connection()) {
+            connection = RawConnection::open(url).await;
         }
     }
     count
@@ -44,9 +44,10 @@ async fn refusals_before_the_body_keep_or_close_the_connection() {
     let body = order("order-0001").to_string();
     let wrong = "X-API-Key: pk_test_0000000000000000000000000000000000000a\r\n";
     let spent = head("POST", CREATE, &tired, body.len());
-    let mut line = RawConnection::open(server.url()).await;
-    line.send(&[&spent, &body]).await;
-    assert_eq!(line.answer().await.unwrap().status, 201, "the one request of this window");
+    let mut connection = RawConnection::open(server.url()).await;
+    connection.send(&[&spent, &body]).await;
+    let accepted = connection.next_response().await.unwrap();
+    assert_eq!(accepted.status, 201, "the one request of this window");
     let table = [
         (head("POST", CREATE, "", body.len()), 401),
         (head("POST", CREATE, wrong, body.len()), 401),
@@ -83,29 +84,29 @@ async fn a_body_that_is_too_long_gets_a_readable_refusal() {
     let key = format!("X-API-Key: {}\r\n", server.key().issue().secret());
     let body = "x".repeat(2_000_000);
     let long = head("POST", CREATE, &key, body.len());
-    let answer = send_refused(server.url(), &[&long, &body]).await;
-    assert_eq!((answer.status, answer.closes_connection()), (413, true));
+    let response = send_refused(server.url(), &[&long, &body]).await;
+    assert_eq!((response.status, response.closes_connection()), (413, true));
     let chunked =
         long.replace(&format!("Content-Length: {}", body.len()), "Transfer-Encoding: chunked");
     let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
-    let answer = send_refused(server.url(), &[&chunked, &chunk]).await;
-    assert_eq!((answer.status, answer.closes_connection()), (413, true));
+    let response = send_refused(server.url(), &[&chunked, &chunk]).await;
+    assert_eq!((response.status, response.closes_connection()), (413, true));
 }
 
 /// Sends a request that is refused before all of it is read. Returns the response.
 async fn send_refused(url: &str, packets: &[&str]) -> RawResponse {
-    let mut line = RawConnection::open(url).await;
-    line.send(packets).await;
-    line.answer().await.expect("an answer, not a reset")
+    let mut connection = RawConnection::open(url).await;
+    connection.send(packets).await;
+    connection.next_response().await.expect("a response, not a reset")
 }
 
 #[tokio::test]
 async fn expect_100_continue_is_refused_without_the_body() {
     let server = crate::embedded::start().await;
-    let mut line = RawConnection::open(server.url()).await;
-    line.send(&[&head("POST", CREATE, "Expect: 100-continue\r\n", 1_000)]).await;
-    let answer = line.answer().await.unwrap();
-    assert_eq!((answer.status, answer.closes_connection()), (401, true));
+    let mut connection = RawConnection::open(server.url()).await;
+    connection.send(&[&head("POST", CREATE, "Expect: 100-continue\r\n", 1_000)]).await;
+    let response = connection.next_response().await.unwrap();
+    assert_eq!((response.status, response.closes_connection()), (401, true));
 }
 
 #[tokio::test]
@@ -113,9 +114,9 @@ async fn a_client_with_a_valid_key_gets_100_continue() {
     let server = crate::embedded::start().await;
     let key = format!("X-API-Key: {}\r\nExpect: 100-continue\r\n", server.key().issue().secret());
     let body = order("order-0001").to_string();
-    let mut line = RawConnection::open(server.url()).await;
-    line.send(&[&head("POST", CREATE, &key, body.len())]).await;
-    assert_eq!(line.answer().await.unwrap().status, 100);
-    line.send(&[&body]).await;
-    assert_eq!(line.answer().await.unwrap().status, 201);
+    let mut connection = RawConnection::open(server.url()).await;
+    connection.send(&[&head("POST", CREATE, &key, body.len())]).await;
+    assert_eq!(connection.next_response().await.unwrap().status, 100);
+    connection.send(&[&body]).await;
+    assert_eq!(connection.next_response().await.unwrap().status, 201);
 }

@@ -75,5 +75,5 @@ async fn vacuum_refuses_a_file_in_use_and_creates_none() {
     let _running = setup.start(&[]);
     let (is_done, output, error) = vacuum(&setup, &[]);
     assert!(!is_done && error.contains("parcelo.db: stop it"), "{error}");
-    assert_eq!(output, "", "nothing was begun");
+    assert_eq!(output, "", "the vacuum was not started");
 }

@@ -6,7 +6,7 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, order_with_number};
+use crate::api::{Api, HttpResponse, order_with_number};
 
 const VOID: &str = Operation::VoidOrders.path();
 
@@ -18,7 +18,7 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-async fn void(api: &Api, key: &str, numbers: &[&str]) -> Answer {
+async fn void(api: &Api, key: &str, numbers: &[&str]) -> HttpResponse {
     api.post(VOID, &json!({ "idempotencyKey": key, "trackingNumbers": numbers })).await
 }
 
@@ -40,20 +40,17 @@ async fn voided_orders_lose_their_labels() {
     let (_server, api) = start().await;
     let body = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["sb-normal-0001", "SB-NORMAL-0002"],
         "reason": "Customer cancelled" });
-    let answer = api.post(VOID, &body).await;
-    let data = answer.json()["data"].clone();
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(answer.json()["meta"]["requestId"], answer.header("x-request-id"));
+    let response = api.post(VOID, &body).await;
+    let data = response.json()["data"].clone();
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.json()["meta"]["requestId"], response.header("x-request-id"));
     assert_eq!(data["summary"], json!({ "requested": 2, "voided": 2, "failed": 0 }));
     let first = json!({ "trackingNumber": "sb-normal-0001", "voided": true, "alreadyVoided": false,
         "previousStatus": "LABEL_GENERATED", "status": "VOIDED", "voidedAt": "2026-01-05T08:00:00.000Z" });
     assert_eq!(data["results"][0], first);
     let tracked = api.record("SB-NORMAL-0001").await;
     assert_eq!(tracked["status"], "VOIDED");
-    assert_eq!(
-        tracked["estimatedDelivery"], "2026-01-13T23:59:59-05:00",
-        "frozen at its last value"
-    );
+    assert_eq!(tracked["estimatedDelivery"], "2026-01-13T23:59:59-05:00", "its last value");
     assert_eq!(tracked["history"][2]["description"], "Customer cancelled");
     assert_eq!(tracked["history"][2]["location"], "Miami, US");
     let label = api.get("/api/v1/labels/SB-NORMAL-0001/download").await;
@@ -64,15 +61,13 @@ async fn voided_orders_lose_their_labels() {
 async fn a_request_voids_what_it_can_and_explains_the_rest() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
-    let answer =
+    let response =
         void(&api, "void-0001", &["SB-NORMAL-0001", "SB-ABSENT-0001", "SB-SUCCESS-0001", "odd"])
             .await;
-    let data = answer.json()["data"].clone();
-    assert_eq!(answer.status, 200);
-    assert_eq!(
-        results(&data),
-        ["voided true", "PARCEL_NOT_FOUND", "PARCEL_NOT_VOIDABLE", "PARCEL_NOT_FOUND"]
-    );
+    let data = response.json()["data"].clone();
+    assert_eq!(response.status, 200);
+    let expected = ["voided true", "PARCEL_NOT_FOUND", "PARCEL_NOT_VOIDABLE", "PARCEL_NOT_FOUND"];
+    assert_eq!(results(&data), expected);
     assert_eq!(data["summary"], json!({ "requested": 4, "voided": 1, "failed": 3 }));
     assert_eq!(data["results"][2]["status"], "CUSTOMS_CLEARANCE");
     let again = void(&api, "void-0002", &["SB-NORMAL-0001", "SB-SUCCESS-0001"]).await;
@@ -93,15 +88,12 @@ async fn a_request_that_voids_nothing_is_not_a_success() {
         (&api, &["SB-ABSENT-0001", "SB-SUCCESS-0001"], 409, "VOID_FAILED"),
     ];
     for (api, numbers, status, code) in table {
-        let answer = void(api, "void-0001", numbers).await;
-        assert_eq!(answer.refusal(), (status, code), "{numbers:?}");
-        assert_eq!(results(&answer.json()["error"]["details"]).len(), numbers.len());
+        let response = void(api, "void-0001", numbers).await;
+        assert_eq!(response.refusal(), (status, code), "{numbers:?}");
+        assert_eq!(results(&response.json()["error"]["details"]).len(), numbers.len());
     }
-    assert_eq!(
-        void(&api, "void-0001", &["SB-NORMAL-0001"]).await.status,
-        200,
-        "the key is still free"
-    );
+    let free = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
+    assert_eq!(free.status, 200, "the key is still free");
 }
 
 #[tokio::test]
@@ -119,10 +111,7 @@ async fn a_repeated_void_is_replayed_and_a_changed_one_conflicts() {
     let first = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
     let again = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
     assert_eq!((again.status, &again.bytes), (200, &first.bytes));
-    assert_eq!(
-        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
-        ("", "true")
-    );
+    assert_eq!([&first, &again].map(|one| one.header("idempotent-replayed")), ["", "true"]);
     let other = void(&api, "void-0001", &["SB-NORMAL-0002"]).await;
     assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT"));
     let create = api.create(&order_with_number("void-0001", "SB-NORMAL-0003")).await;
@@ -153,9 +142,10 @@ async fn one_of_many_concurrent_voids_of_an_order_takes_effect() {
         let api = api.clone();
         tasks.spawn(async move { void(&api, &format!("void-{i:04}"), &["SB-NORMAL-0001"]).await });
     }
-    let answers = tasks.join_all().await;
-    assert!(answers.iter().all(|answer| answer.status == 200));
-    let fresh = answers.iter().filter(|a| a.json()["data"]["results"][0]["alreadyVoided"] == false);
+    let responses = tasks.join_all().await;
+    assert!(responses.iter().all(|response| response.status == 200));
+    let fresh =
+        responses.iter().filter(|a| a.json()["data"]["results"][0]["alreadyVoided"] == false);
     assert_eq!(fresh.count(), 1);
     let history = api.record("SB-NORMAL-0001").await;
     assert_eq!(history["history"].as_array().unwrap().len(), 3);

@@ -16,8 +16,8 @@ use crate::{
 
 async fn post(api: &Api, operation: Operation, body: Value) {
     let request = api.request("POST", operation.path()).header("content-type", "application/json");
-    let answer = send(request.body(body.to_string())).await;
-    assert!(answer.status < 300, "{}", answer.text());
+    let response = send(request.body(body.to_string())).await;
+    assert!(response.status < 300, "{}", response.text());
 }
 
 /// Returns each delivery as `kind sequence`, in the order of arrival.
@@ -59,11 +59,7 @@ async fn each_step_of_a_journey_sends_an_event_when_it_happens() {
         "OUT_FOR_DELIVERY 5",
         "DELIVERED 6",
     ];
-    assert_eq!(
-        summaries(&inbox.deliveries()),
-        expected,
-        "advance waits for the webhooks it makes due"
-    );
+    assert_eq!(summaries(&inbox.deliveries()), expected, "advance waits for webhooks");
     assert_eq!(pauses(&inbox.deliveries()), [300_000; 4]);
     let last = inbox.events().pop().unwrap();
     assert_eq!(last.environment, Environment::Sandbox);
@@ -114,7 +110,7 @@ async fn the_sandbox_tries_three_times_and_then_holds_events() {
     let again = server.webhook_inbox().start().await;
     api.create_parcel(&order_with_number("order-0003", "SB-NORMAL-0003")).await;
     let change = again.wait_for(|_| true).await.unwrap();
-    assert_eq!(change.tracking_number.as_str(), "SB-NORMAL-0003", "what was held stays held");
+    assert_eq!(change.tracking_number.as_str(), "SB-NORMAL-0003", "held events are not sent again");
 }
 
 #[tokio::test]
@@ -261,8 +257,8 @@ async fn a_reset_discards_unsent_events() {
     api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::ZERO).await;
     let request = api.request("POST", Operation::ResetSandbox.path());
-    let answer = send(request).await;
-    assert_eq!(answer.json()["data"]["deleted"]["webhookDeliveries"], 1, "{}", answer.text());
+    let response = send(request).await;
+    assert_eq!(response.json()["data"]["deleted"]["webhookDeliveries"], 1, "{}", response.text());
     server.clock().advance(Duration::from_secs(3_600)).await;
     assert_eq!(statuses(&inbox), [500]);
 }

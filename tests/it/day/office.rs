@@ -140,8 +140,8 @@ impl ServerProcess {
             let url = format!("{}/carrier/v1/events", self.url("production"));
             let request = self.http.post(url).header("X-Carrier-Key", key);
             let request = request.header("content-type", "application/json");
-            let answer = send(request.body(json!({ "events": events }).to_string())).await;
-            let body: Value = serde_json::from_str(&answer.text).unwrap();
+            let response = send(request.body(json!({ "events": events }).to_string())).await;
+            let body: Value = serde_json::from_str(&response.text).unwrap();
             let results = body["data"]["results"].as_array().unwrap_or_else(|| panic!("{body}"));
             outcomes.extend(results.iter().map(|one| one["outcome"].as_str().unwrap().to_owned()));
         }
@@ -187,9 +187,9 @@ impl Drop for ServerProcess {
 }
 
 async fn send(request: reqwest::RequestBuilder) -> Page {
-    let answer = request.send().await.unwrap();
-    let cookies = answer.headers().get_all("set-cookie").iter();
+    let response = request.send().await.unwrap();
+    let cookies = response.headers().get_all("set-cookie").iter();
     let mut cookies = cookies.map(|line| line.to_str().unwrap().split(';').next().unwrap());
     let cookie = cookies.rfind(|cookie| !cookie.ends_with('=')).map(str::to_owned);
-    Page { status: answer.status().as_u16(), cookie, text: answer.text().await.unwrap() }
+    Page { status: response.status().as_u16(), cookie, text: response.text().await.unwrap() }
 }

@@ -67,11 +67,11 @@ impl Message {
 }
 
 fn serve_connection(stream: TcpStream, inbox: &Inbox) -> Option<()> {
-    let mut answers = stream.try_clone().ok()?;
+    let mut writer = stream.try_clone().ok()?;
     let mut lines = BufReader::new(stream).lines();
     let (mut reply, mut to) = ("220 relay.test", String::new());
     loop {
-        answers.write_all(format!("{reply}\r\n").as_bytes()).ok()?;
+        writer.write_all(format!("{reply}\r\n").as_bytes()).ok()?;
         let line = lines.next()?.ok()?;
         reply = match line.split([' ', ':']).next()? {
             "RCPT" => {
@@ -79,7 +79,7 @@ fn serve_connection(stream: TcpStream, inbox: &Inbox) -> Option<()> {
                 "250 ok"
             }
             "DATA" => {
-                answers.write_all(b"354 go on\r\n").ok()?;
+                writer.write_all(b"354 go on\r\n").ok()?;
                 let content = lines.by_ref().map_while(Result::ok).take_while(|line| line != ".");
                 let text = content.collect::<Vec<_>>().join("\r\n");
                 let text = text.replace("=\r\n", "").replace("=3D", "=");

@@ -16,11 +16,11 @@ use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::{Clock, RecordedRequest};
 
 use super::{rows, sheet};
-use crate::shop::Shop;
+use crate::shop::TestShop;
 
-async fn start_shop() -> Shop {
+async fn start_shop() -> TestShop {
     let server = crate::embedded::builder().clock(Clock::system()).request_log(100_000);
-    Shop::new(server.start().await)
+    TestShop::new(server.start().await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,10 +28,10 @@ async fn start_shop() -> Shop {
 async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
     let shop = start_shop().await;
     shop.write_file("orders.csv", sheet(&rows(10_000)));
-    let count_stalls = count_stalls();
+    let stalls = count_stalls();
     let begun = now();
     let output = shop.import("");
-    let count_stalls = count_stalls.load(Ordering::Relaxed);
+    let stalls = stalls.load(Ordering::Relaxed);
     let took = begun.elapsed().as_secs_f64();
     assert_eq!(output.code, 0, "{output:?}");
     let requests = shop.server.requests().all();
@@ -39,10 +39,10 @@ async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
     let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
     let share = f64::from(u32::try_from(requests.len()).unwrap()) / took / 100.0;
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
-    println!("{refused} refused, {count_stalls} standstills of the machine");
+    println!("{refused} refused, {stalls} stalls of the machine");
     assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
     // On a stalled machine, requests that are sent too late fall into the next window.
-    assert!(refused <= count_stalls, "{refused} refused, {count_stalls} standstills");
+    assert!(refused <= stalls, "{refused} refused, {stalls} stalls");
     // Other load on the machine lowers the average, but not every moment.
     let best = busiest_share(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
@@ -116,7 +116,7 @@ async fn an_import_killed_twenty_times_creates_each_order_once() {
     let drafts = fs::read_dir(shop.dir.path("out")).unwrap();
     let drafts = drafts
         .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with(".label-"));
-    assert_eq!(drafts.count(), 0, "drafts of killed runs are taken away");
+    assert_eq!(drafts.count(), 0, "drafts of killed runs are removed");
     shop.server.assert_exactly_once();
 }
 

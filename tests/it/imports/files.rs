@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{HEADINGS, assert_outcomes, outcomes, row, rows, sheet};
-use crate::shop::{RunOutput, Shop, Workdir, order};
+use crate::shop::{RunOutput, TestShop, Workdir, order};
 
 const CHECK: &str = "order import orders.csv --labels out --dry-run -o ndjson";
 
@@ -138,7 +138,7 @@ fn damaged_text_is_refused_or_warned_about() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warning_is_shown_and_written_to_the_results() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     // The last digit of the cédula is a check digit.
     let wrong = row("A-1").replace("1714307103", "1714307104");
     shop.write_file("orders.csv", sheet(&[wrong, row("A-2")]));
@@ -365,7 +365,7 @@ fn a_cell_that_is_not_a_number_is_reported_by_column() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unwritable_target_exits_with_2_before_sending() {
-    let shop = Shop::with_rows(1).await;
+    let shop = TestShop::with_rows(1).await;
     shop.write_file("file", "");
     for place in ["file", "file/out", "/proc/nowhere"] {
         let output = shop.run(&format!("order import orders.csv --labels {place}"));
@@ -379,7 +379,7 @@ async fn an_unwritable_target_exits_with_2_before_sending() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_in_ndjson_keep_their_idempotency_keys() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let mut nameless = order("SB-B-000001");
     nameless.as_object_mut().unwrap().remove("idempotencyKey");
     let mut named = nameless.clone();

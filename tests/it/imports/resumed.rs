@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{assert_outcomes, outcomes, row, rows, sheet};
 use crate::{
     fake_servers,
-    shop::{RunOutput, Shop, Workdir, interrupt},
+    shop::{RunOutput, TestShop, Workdir, interrupt},
     waiting::{LONG, block_for_value},
 };
 
@@ -23,8 +23,8 @@ const JOURNAL: &str = "out/orders.csv.journal";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_is_resumed_only_on_request() {
-    let shop = Shop::with_rows(2).await;
-    assert_eq!(shop.import("--resume").code, 0, "there need not be one");
+    let shop = TestShop::with_rows(2).await;
+    assert_eq!(shop.import("--resume").code, 0, "--resume works without a journal");
     let sent = shop.server.requests().count();
     let again = shop.import("");
     assert_eq!(again.code, 2, "{again:?}");
@@ -40,7 +40,7 @@ async fn a_journal_is_resumed_only_on_request() {
 /// Example: an import that was sent to a wrong address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_orders_can_be_continued_anywhere() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
     let import = "order import orders.csv --labels out";
     let output = shop.dir.run_with(import, &nowhere, "");
@@ -55,7 +55,7 @@ async fn a_journal_without_orders_can_be_continued_anywhere() {
 /// Example: the disk is full.
 #[tokio::test(flavor = "multi_thread")]
 async fn unwritable_results_name_the_orders_and_how_to_resume() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     let results = shop.dir.path("out/orders.csv.results.csv");
     fs::create_dir_all(&results).unwrap();
     // An order whose label is missing exists too.
@@ -75,7 +75,7 @@ async fn unwritable_results_name_the_orders_and_how_to_resume() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_from_before_a_reset_is_refused_and_kept() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     assert_eq!(shop.import("").code, 0);
     assert_eq!(shop.run("sandbox reset --yes").code, 0);
     let (journal, created) = (shop.dir.read(JOURNAL), shop.creations());
@@ -93,7 +93,7 @@ async fn a_journal_from_before_a_reset_is_refused_and_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
-    let shop = Shop::with_rows(3).await;
+    let shop = TestShop::with_rows(3).await;
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     let output = shop.import("--concurrency 1 -o ndjson");
     assert_outcomes(&output, 9, &["unknown", "created", "created"]);
@@ -104,7 +104,7 @@ async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
     let states: Vec<_> = states.collect();
     assert_eq!(states.len(), 2, "before it is sent, and after: {journal}");
     assert!(states.iter().all(|state| state["execution"] == "unknown"), "{states:?}");
-    assert!(states[1]["request"].is_string(), "all that the key remembers: {states:?}");
+    assert!(states[1]["request"].is_string(), "the complete state of the key: {states:?}");
     shop.server.faults().clear();
     let output = shop.import("--resume -o ndjson");
     assert_eq!((output.code, &*outcomes(&output)[0]), (0, "replayed"), "{output:?}");
@@ -114,7 +114,7 @@ async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
-    let shop = Shop::with_rows(3).await;
+    let shop = TestShop::with_rows(3).await;
     assert_eq!(shop.import("").code, 0);
     let changed = row("A-2").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
@@ -127,7 +127,7 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_names_its_existing_order() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     // The order is created, but its response is lost.
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
@@ -160,7 +160,7 @@ async fn a_changed_row_names_its_existing_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_damaged_or_locked_journal_is_refused() {
-    let (shop, other) = (Shop::open().await, Shop::open().await);
+    let (shop, other) = (TestShop::open().await, TestShop::open().await);
     shop.write_file("orders.csv", sheet(&rows(1)));
     assert_eq!(shop.import("").code, 0);
     let url = format!("--resume --base-url {}", other.server.url());
@@ -182,7 +182,7 @@ async fn a_foreign_damaged_or_locked_journal_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_is_resumed_only_with_its_first_api_key() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     assert_eq!(shop.import("").code, 0);
     let journal = shop.dir.read(JOURNAL);
     let secret = shop.key.secret();
@@ -214,7 +214,7 @@ const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
-    let shop = Shop::with_rows(2).await;
+    let shop = TestShop::with_rows(2).await;
     fs::create_dir_all(shop.dir.path("out")).unwrap();
     shop.write_file(
         JOURNAL,
@@ -245,7 +245,7 @@ fn write_journal_without_responses(dir: &Workdir) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_whose_key_has_expired_is_searched_for() {
-    let shop = Shop::new(crate::embedded::builder().clock(Clock::system()).start().await);
+    let shop = TestShop::new(crate::embedded::builder().clock(Clock::system()).start().await);
     shop.write_file("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");
@@ -269,7 +269,7 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
     write_journal_without_responses(&shop.dir);
     let unclear = shop.import("--resume -o ndjson");
     assert_outcomes(&unclear, 9, &["unknown"]);
-    assert_eq!(shop.creations(), 3, "what is not clear is not sent");
+    assert_eq!(shop.creations(), 3, "a row with an unclear outcome is not sent");
 }
 
 /// The response of a service that accepts no more requests for an hour.
@@ -277,8 +277,8 @@ const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED"
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_cannot_start_fails_like_a_single_call() {
-    let shop = Shop::open().await;
-    let stranger = Shop::open().await.server.key().name("Other").issue();
+    let shop = TestShop::open().await;
+    let stranger = TestShop::open().await.server.key().name("Other").issue();
     let busy =
         fake_servers::start_with_response("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY)
             .await;
@@ -298,7 +298,7 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_of_another_service_is_reported_once() {
-    let shop = Shop::with_rows(25).await;
+    let shop = TestShop::with_rows(25).await;
     let other =
         fake_servers::start_with_response("404 Not Found", "<html>nothing here</html>").await;
     let table = [
@@ -319,19 +319,19 @@ async fn the_address_of_another_service_is_reported_once() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_at_the_start_leaves_no_journal() {
-    let shop = Shop::with_rows(1).await;
+    let shop = TestShop::with_rows(1).await;
     // No file may grow by a byte, and a failed write does not end the process.
     let full =
         shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
     assert_eq!((full.code, full.text()), (2, ""), "{full:?}");
     assert!(full.stderr.contains("orders.csv.journal"), "{full:?}");
-    assert_eq!(shop.import("").code, 0, "it was not begun");
+    assert_eq!(shop.import("").code, 0, "the import had not begun");
 }
 
 /// There was a response, so neither the address nor the network is to blame.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_service_is_not_blamed_on_the_network() {
-    let shop = Shop::with_rows(12).await;
+    let shop = TestShop::with_rows(12).await;
     shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
     let output = shop.import("-o ndjson");
     let error = output.error();
@@ -342,7 +342,7 @@ async fn a_failing_service_is_not_blamed_on_the_network() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_can_only_fail_stops_and_is_resumable() {
-    let shop = Shop::with_rows(30).await;
+    let shop = TestShop::with_rows(30).await;
     let dead = fake_servers::unused_address();
     let output =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
@@ -382,7 +382,7 @@ fn wait_for_output(dir: &Workdir, child: Child) -> RunOutput {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
-    let shop = Shop::with_rows(40).await;
+    let shop = TestShop::with_rows(40).await;
     // All rows together take ten seconds, and those in flight half a second.
     shop.server
         .faults()
@@ -403,7 +403,7 @@ async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
     );
     let done = shop.creations();
     assert!((1..40).contains(&done), "{done}");
-    assert_eq!(shop.labels(), done, "what was begun was finished");
+    assert_eq!(shop.labels(), done, "the rows in progress were finished");
     assert_eq!(shop.results().len(), 40);
     assert_eq!(shop.import("--resume").code, 0);
     assert_eq!(shop.labels(), 40);
@@ -412,7 +412,7 @@ async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_ctrl_c_ends_at_once() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     let (silent, taken) = fake_servers::start_silent().await;
     let dir = Workdir::new(shop.key.secret(), &silent);
     fs::write(dir.path("orders.csv"), sheet(&rows(2))).unwrap();
@@ -420,7 +420,7 @@ async fn a_second_ctrl_c_ends_at_once() {
     let child = dir.start(line, Stdio::piped());
     timeout(LONG, taken.notified()).await.unwrap();
     interrupt(&child);
-    // The first row is answered while the second one, which waits for its turn, is abandoned.
+    // The first row gets its response while the second one, which waits for its turn, is abandoned.
     let journal = dir.path("out/orders.csv.journal");
     assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
     let waiting = tokio::task::spawn_blocking(move || {

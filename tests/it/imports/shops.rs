@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{assert_outcomes, row, sheet};
-use crate::shop::{RunOutput, Shop, Workdir};
+use crate::shop::{RunOutput, TestShop, Workdir};
 
 pub(crate) const SENDER: &str = "fullName = 'Ana Ruiz'\nphone = '+13055550100'\n[address]\n\
     line1 = '8400 NW 25th St'\ncity = 'Miami'\nstate = 'FL'\nzipCode = '33122'\ncountry = 'US'\n";
@@ -61,7 +61,7 @@ fn invalid_fields(output: &RunOutput) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shopify_export_becomes_parcels_with_all_products() {
-    let shop = Shop::open().await;
+    let shop = TestShop::open().await;
     shop.write_file("orders.csv", SHOPIFY);
     shop.write_file("sender.toml", SENDER);
     shop.write_file("map.toml", MAP);

@@ -18,7 +18,7 @@ use crate::model::{
     json::{Json, Members},
 };
 
-/// The member as which `serde_json` passes a number when any crate of the build turns on its feature
+/// The name of the member in which `serde_json` wraps a number if any crate of the build enables its feature
 /// `arbitrary_precision`.
 const NUMBER_MEMBER: &str = "$serde_json::private::Number";
 

@@ -49,7 +49,7 @@ impl OrderRequest {
 }
 
 impl OrderBuilder {
-    /// Sets the idempotency key of this write; required. The order's key shares the memory of this one. See
+    /// Sets the idempotency key of this write; required. The order's key shares the state of this one. See
     /// [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
         let body = self.with(idempotency_key::FIELD, &key);
@@ -155,7 +155,7 @@ impl OrderBuilder {
         }
         let context = OrderContext::new(&Destinations::All);
         let mut accepted = check_order(&Value::from(body), &context)?;
-        // The checked key has the same text, but no memory.
+        // The checked key has the same text, but not the state.
         if let Some(key) = idempotency_key {
             accepted.value.idempotency_key = key;
         }

@@ -153,23 +153,23 @@ impl Fields {
     pub(crate) fn suggest(&self, name: &str) -> Option<String> {
         let plain = normalize_name(name);
         let known = |other: &str| self.0.iter().any(|(known, _)| *known == other);
-        self.same_letters(&plain)
+        self.find_by_letters(&plain)
             .or_else(|| {
                 let (_, ours) =
                     OTHER_NAMES.iter().find(|(other, ours)| *other == plain && known(ours))?;
                 Some((*ours).to_owned())
             })
-            .or_else(|| self.similar(&plain))
-            .or_else(|| self.nested(&plain))
+            .or_else(|| self.find_similar(&plain))
+            .or_else(|| self.find_nested(&plain))
     }
 
     /// Returns the field of this object whose name has the same letters, ignoring case and punctuation.
-    fn same_letters(&self, name: &str) -> Option<String> {
+    fn find_by_letters(&self, name: &str) -> Option<String> {
         let (known, _) = self.0.iter().find(|(known, _)| normalize_name(known) == name)?;
         Some((*known).to_owned())
     }
 
-    fn similar(&self, name: &str) -> Option<String> {
+    fn find_similar(&self, name: &str) -> Option<String> {
         let score = |known: &str| strsim::jaro_winkler(&normalize_name(known), name);
         let (best, known) = self
             .0
@@ -180,9 +180,9 @@ impl Fields {
     }
 
     /// Returns the field of a nested object, if the caller left out a level.
-    fn nested(&self, name: &str) -> Option<String> {
+    fn find_nested(&self, name: &str) -> Option<String> {
         self.0.iter().find_map(|(outer, kind)| {
-            let inner = kind.fields()?.same_letters(name)?;
+            let inner = kind.fields()?.find_by_letters(name)?;
             Some(format!("{outer}.{inner}"))
         })
     }

@@ -84,32 +84,36 @@ impl Municipalities {
     pub(crate) fn find(&self, text: &str) -> Option<CityMatch> {
         let text = text.trim();
         if is_digits(text) {
-            return self.by_code(text);
+            return self.find_by_code(text);
         }
         let folded = fold(text);
         let domestic = folded.strip_suffix(COUNTRY).unwrap_or(&folded).trim_end();
-        self.by_name(&folded)
-            .or_else(|| parts(text).find_map(|(city, region)| self.city_then_region(city, region)))
-            .or_else(|| self.by_name(domestic))
+        self.find_by_name(&folded)
             .or_else(|| {
-                words(domestic).find_map(|(city, region)| self.city_in_department(city, region))
+                splits_at_separators(text)
+                    .find_map(|(city, region)| self.find_city_and_region(city, region))
+            })
+            .or_else(|| self.find_by_name(domestic))
+            .or_else(|| {
+                splits_at_spaces(domestic)
+                    .find_map(|(city, region)| self.city_in_department(city, region))
             })
     }
 
     /// Finds a city that is followed by its country or a department. A wrong department is reported later, as a
     /// mismatch.
-    fn city_then_region(&self, city: &str, region: &str) -> Option<CityMatch> {
+    fn find_city_and_region(&self, city: &str, region: &str) -> Option<CityMatch> {
         if fold(region) == COUNTRY {
             return self.find(city);
         }
         let department = Regions::for_country(CountryCode::CO).find(region)?;
-        Some(self.by_name(&fold(city))?.restrict_to(department))
+        Some(self.find_by_name(&fold(city))?.restrict_to(department))
     }
 
     /// Finds a city that is followed by its department without a separator; both are folded. The department must have
     /// such a city, and a code does not count: otherwise the last word of many names would count as a department.
     fn city_in_department(&self, city: &str, region: &str) -> Option<CityMatch> {
-        let found = self.by_name(city)?;
+        let found = self.find_by_name(city)?;
         let department = Regions::for_country(CountryCode::CO).find(region)?;
         let is_name = region.len() > MAX_DEPARTMENT_CODE_LEN && found.is_in(department.code);
         is_name.then(|| found.restrict_to(department))
@@ -119,7 +123,7 @@ impl Municipalities {
     /// name. Other departments are not suggested: the parcel would go to the wrong end of the country.
     pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
         let departments = Regions::for_country(CountryCode::CO);
-        let (city, written) = parts(text)
+        let (city, written) = splits_at_separators(text)
             .find_map(|(city, region)| Some((city, Some(departments.find(region)?.code))))
             .unwrap_or((text, None));
         let department = department.or(written);
@@ -140,20 +144,20 @@ impl Municipalities {
         best.map(|(_, city)| city.name)
     }
 
-    fn by_code(&self, code: &str) -> Option<CityMatch> {
+    fn find_by_code(&self, code: &str) -> Option<CityMatch> {
         let code = OLD_CODES.iter().find(|(old, _)| *old == code).map_or(code, |(_, new)| *new);
         let index = self.list.binary_search_by(|city| city.code.cmp(code)).ok()?;
         self.found([index].iter())
     }
 
-    fn by_name(&self, name: &str) -> Option<CityMatch> {
+    fn find_by_name(&self, name: &str) -> Option<CityMatch> {
         let exact = self.by_name.get(name);
         let bare = without_article(name).and_then(|bare| self.by_name.get(bare));
-        self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.capital(name))
+        self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.find_capital(name))
     }
 
     /// Finds Bogotá by its name with the suffix of the capital district.
-    fn capital(&self, name: &str) -> Option<CityMatch> {
+    fn find_capital(&self, name: &str) -> Option<CityMatch> {
         let head = CAPITAL_SUFFIXES.iter().find_map(|tail| name.strip_suffix(tail))?;
         self.found(self.by_name.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
     }
@@ -198,12 +202,12 @@ impl Municipalities {
 }
 
 /// Returns every way to split a text in two at a separator.
-fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+fn splits_at_separators(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices(SEPARATORS).filter_map(|(at, _)| text.split_at_checked(at))
 }
 
 /// Returns every way to split folded words in two at a space.
-fn words(folded: &str) -> impl Iterator<Item = (&str, &str)> {
+fn splits_at_spaces(folded: &str) -> impl Iterator<Item = (&str, &str)> {
     folded.match_indices(' ').filter_map(|(at, _)| {
         let (city, region) = folded.split_at_checked(at)?;
         Some((city, region.trim_start()))
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_several_departments_mean_all_of_them() {
+    fn a_name_in_several_departments_matches_all_of_them() {
         let all = Municipalities::all();
         assert!(all.find("Armenia").unwrap().is_in("05"));
         assert!(all.find("Armenia").unwrap().is_in("63"));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_country_has_all_its_regions_and_no_name_means_two() {
+    fn every_country_has_all_regions_with_unambiguous_names() {
         let table = [("CO", 33), ("EC", 24), ("MX", 32), ("US", 62), ("CA", 13)];
         for (country, count) in table {
             let regions = Regions::for_country(CountryCode::parse(country).unwrap());

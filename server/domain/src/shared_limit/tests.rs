@@ -73,7 +73,7 @@ impl Simulation {
                 }
             }
         }
-        assert!(self.in_flight.is_empty(), "every request is answered");
+        assert!(self.in_flight.is_empty(), "every request is decided");
     }
 
     fn count_servers(&mut self, now: i64) {

@@ -108,8 +108,8 @@ pub enum RetryDecision {
 /// Decides on a delivery after an attempt.
 pub fn decide_retry(attempt: DeliveryAttempt, outcome: &AttemptResult) -> RetryDecision {
     match &outcome.answer {
-        Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
-        Ok(answer) if answer.status == GONE => return RetryDecision::Gone,
+        Ok(response) if (200..300).contains(&response.status) => return RetryDecision::Delivered,
+        Ok(response) if response.status == GONE => return RetryDecision::Gone,
         // Another attempt would find the same row.
         Err(DeliveryError::Unreadable) => return RetryDecision::Unreadable,
         Ok(_) | Err(_) => {}
@@ -145,9 +145,9 @@ fn with_jitter(pause: i64, attempt: DeliveryAttempt) -> i64 {
 
 /// Returns the pause that the endpoint asked for, in seconds or as a date.
 fn requested_pause(outcome: &AttemptResult) -> i64 {
-    let Ok(answer) = &outcome.answer else { return 0 };
+    let Ok(response) = &outcome.answer else { return 0 };
     let Some(text) =
-        answer.retry_after.as_deref().filter(|_| RETRY_AFTER_STATUSES.contains(&answer.status))
+        response.retry_after.as_deref().filter(|_| RETRY_AFTER_STATUSES.contains(&response.status))
     else {
         return 0;
     };

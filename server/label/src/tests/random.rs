@@ -16,7 +16,7 @@ use super::{
         LabelData, PRINTS_CHINESE, draw,
         element::{Align, Code128, Colour, Element, HEIGHT, Rect, Text, WIDTH},
         font::{BoundingBox, Weight, is_drawable},
-        ink_bounds::{InkBounds, overlap},
+        ink_bounds::{InkBounds, overlaps},
         layout,
         text::to_single_line,
         text_fit::{TextStyle, fit, shows_all},
@@ -147,7 +147,7 @@ pub(super) fn assert_texts_are_apart(
                 && glyph.right <= frame.right
                 && glyph.bottom < frame.bottom;
             assert!(in_frame, "out of the frame: {text:?}");
-            let hit = obstacles.iter().find(|obstacle| overlap(*glyph, **obstacle));
+            let hit = obstacles.iter().find(|obstacle| overlaps(*glyph, **obstacle));
             assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
         }
         for (other, ink) in texts.iter().zip(&inks).take(index) {

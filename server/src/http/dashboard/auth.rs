@@ -29,7 +29,7 @@ pub(super) struct SignedInUser {
     /// The session's token, from the cookie.
     pub(super) token: String,
     /// The token of the forms on this user's pages, derived from the session's.
-    pub(super) form: String,
+    pub(super) form_token: String,
 }
 
 /// A form that a signed-in user submitted.
@@ -105,9 +105,9 @@ impl SignedInUser {
         context: PageContext,
         token: String,
     ) -> Result<Option<Self>, HttpRefusal> {
-        let form = api.service.form_token(&token);
+        let form_token = api.service.form_token(&token);
         let session = api.service.find_session(&token).await?;
-        Ok(session.map(|session| Self { context, session, token, form }))
+        Ok(session.map(|session| Self { context, session, token, form_token }))
     }
 
     pub(super) const fn language(&self) -> Language {
@@ -121,7 +121,7 @@ impl SignedInUser {
     /// Returns the frame of a page in a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
         let frame = self.context.frame().with_flash(self.context.flash);
-        frame.for_user(&self.session.name, &self.form, section)
+        frame.for_user(&self.session.name, &self.form_token, section)
     }
 
     /// Returns the user for a response that shows the page at `path` with a flash message.

@@ -76,7 +76,7 @@ pub(super) struct Frame {
 /// The parts of a frame that only signed-in users see.
 pub(super) struct UserFrame {
     pub(super) account: String,
-    pub(super) form: String,
+    pub(super) form_token: String,
     pub(super) tabs: Vec<Tab>,
 }
 
@@ -95,7 +95,7 @@ impl Frame {
         Self { language, other, other_name, other_link, user: None, flash: None }
     }
 
-    pub(super) fn for_user(self, account: &str, form: &str, section: Section) -> Self {
+    pub(super) fn for_user(self, account: &str, form_token: &str, section: Section) -> Self {
         let language = self.language;
         let tab = |tab: Section| Tab {
             path: tab.path(),
@@ -103,7 +103,8 @@ impl Frame {
             is_current: tab == section,
         };
         let tabs = Section::ALL.into_iter().map(tab).collect();
-        let user = UserFrame { account: account.to_owned(), form: form.to_owned(), tabs };
+        let (account, form_token) = (account.to_owned(), form_token.to_owned());
+        let user = UserFrame { account, form_token, tabs };
         Self { user: Some(user), ..self }
     }
 
@@ -118,8 +119,8 @@ impl Frame {
     }
 
     /// Returns the token that the page's forms hold.
-    pub(super) fn form(&self) -> &str {
-        self.user.as_ref().map_or("", |user| &user.form)
+    pub(super) fn form_token(&self) -> &str {
+        self.user.as_ref().map_or("", |user| &user.form_token)
     }
 
     pub(super) fn environment(&self, environment: Environment) -> &'static str {

@@ -238,10 +238,12 @@ mod tests {
             (interrupted.next.as_str(), interrupted.filled_form().is_none()),
             ("/dashboard/settings", true)
         );
-        let mut brought = form_urlencoded::Serializer::new(String::new());
-        brought.append_pair(NEXT_FIELD, "/dashboard/settings").append_pair(FILLED_FIELD, &sent);
-        let brought = FormFields::parse(brought.finish().as_bytes());
-        assert_eq!(InterruptedPage::from_fields(&brought).filled, "");
+        let mut returned_fields = form_urlencoded::Serializer::new(String::new());
+        returned_fields
+            .append_pair(NEXT_FIELD, "/dashboard/settings")
+            .append_pair(FILLED_FIELD, &sent);
+        let returned_fields = FormFields::parse(returned_fields.finish().as_bytes());
+        assert_eq!(InterruptedPage::from_fields(&returned_fields).filled, "");
     }
 
     #[test]

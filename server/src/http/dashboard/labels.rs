@@ -19,10 +19,10 @@ pub(super) async fn download_page_labels(
     user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
-    let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
-    let tenant = user.tenant(search.environment);
+    let filter = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
+    let tenant = user.tenant(filter.environment);
     let labels =
-        api.service.draw_page_labels(tenant, &search.query(), parse_format(&file)?).await?;
+        api.service.draw_page_labels(tenant, &filter.query(), parse_format(&file)?).await?;
     Ok(batch_response(labels, "labels"))
 }
 

@@ -49,7 +49,7 @@ const STYLE: &str = concat!(
 
 const ICON: &str = include_str!("../../../templates/dashboard/icon.svg");
 
-/// Sends a browser to the dashboard.
+/// Redirects a browser to the dashboard.
 pub(super) async fn redirect() -> Redirect {
     Redirect::to(PATH_PREFIX)
 }
@@ -102,7 +102,7 @@ pub(super) fn area() -> Area {
         .route("/dashboard/legacy", get(legacy::list))
 }
 
-/// Returns a file that is part of the program.
+/// Responds with a file that is embedded in the program.
 fn static_file(kind: &'static str, content: &'static str) -> Response {
     ([(header::CONTENT_TYPE, kind)], content).into_response()
 }

@@ -25,7 +25,7 @@ const DAYS: i64 = 30;
 const EXCEPTION_DAYS: i64 = 7;
 /// Number of days for which failed e-mails are mentioned.
 const MAIL_DAYS: i64 = 7;
-/// Maximum age in days of parcels that are reported as late: after that, the reason is known or never will be.
+/// Maximum age in days of parcels that are reported as late. For older ones, a report would come too late.
 const LATE_DAYS: i64 = 90;
 /// Maximum number of refused events that are counted.
 const MAX_EXCEPTIONS: u32 = 100;
@@ -179,7 +179,7 @@ async fn late_parcel_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>
             link: language.pick("View them", "Verlos"),
         }
     };
-    Ok(activity::late_parcels(&counts, now).into_iter().map(alert).collect())
+    Ok(activity::count_late_parcels(&counts, now).into_iter().map(alert).collect())
 }
 
 /// Returns alerts about e-mails that failed lately, with a link to the latest parcel that has one.

@@ -23,7 +23,7 @@ impl Pagination {
     }
 
     /// Returns `true` if there is another page.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_other_pages(&self) -> bool {
         self.newer.is_some() || self.older.is_some()
     }
 }

@@ -84,15 +84,15 @@ pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { user, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    let found = ParcelListFilter::from_fields(&fields);
-    let fault = match (search::search_text(&fields), &found) {
+    let filter = ParcelListFilter::from_fields(&fields);
+    let fault = match (search::search_text(&fields), &filter) {
         (Err((en, es)), _) | (_, &Err((en, es))) => user.language().pick(en, es),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
         (Ok(Some(text)), Ok(search)) => return show_matches(&api, &user, search, text).await,
     };
     let all = ParcelListFilter::from_fields(&FormFields::default())
         .map_err(|_| ErrorCode::InternalError)?;
-    let shown = load_page(&api, &user, found.unwrap_or(all)).await?;
+    let shown = load_page(&api, &user, filter.unwrap_or(all)).await?;
     let number = fields.text("number").trim().to_owned();
     render_invalid_form(&ParcelsPage { number, fault: Some(fault), ..shown })
 }

@@ -37,16 +37,16 @@ pub(super) async fn download(
     user: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
-    let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
-    let tenant = user.tenant(search.environment);
-    let (mut query, mut writer) = (search.full_list_query(), csv::Writer::from_writer(Vec::new()));
-    write(&mut writer, COLUMNS.map(str::to_owned))?;
+    let filter = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
+    let tenant = user.tenant(filter.environment);
+    let (mut query, mut writer) = (filter.full_list_query(), csv::Writer::from_writer(Vec::new()));
+    write_row(&mut writer, COLUMNS.map(str::to_owned))?;
     for page in 1.. {
         query.page = page;
         let (found, meta) =
             api.service.list_tenant_parcels(tenant, &query, user.language()).await?;
         for parcel in &found {
-            write(&mut writer, row(parcel).map(|cell| to_cell(&cell).into_owned()))?;
+            write_row(&mut writer, row(parcel).map(|cell| to_cell(&cell).into_owned()))?;
         }
         let rows = u64::from(page) * u64::from(query.limit);
         if found.is_empty() || rows >= meta.total.min(MAX_ROWS) {
@@ -54,12 +54,12 @@ pub(super) async fn download(
         }
     }
     let file = writer.into_inner().map_err(|_| ErrorCode::InternalError)?;
-    let name = format!("attachment; filename=\"parcels-{}.csv\"", search.environment.code());
+    let name = format!("attachment; filename=\"parcels-{}.csv\"", filter.environment.code());
     Ok(answer::file("text/csv; charset=utf-8", name, file))
 }
 
-/// Writes a line, with formulas as text.
-fn write(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), HttpRefusal> {
+/// Writes a row.
+fn write_row(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), HttpRefusal> {
     writer.write_record(cells).map_err(|_| ErrorCode::InternalError.into())
 }
 

@@ -75,6 +75,7 @@ impl Server {
         secret
     }
 
+    /// Creates both accounts and their sessions.
     async fn sign_in(&self) {
         let store = self.service.store();
         for (session, name) in SESSIONS.into_iter().zip(["default", "other"]) {
@@ -99,7 +100,7 @@ fn field(page: &str, name: &str) -> String {
     format!("{name}={}", rest.split('"').next().unwrap())
 }
 
-async fn check_that_a_form_creates_one_secret(one: Store, other: Store) {
+async fn assert_a_form_creates_one_secret(one: Store, other: Store) {
     let (one, other) = (server(one, 1), server(other, 2));
     one.sign_in().await;
     // The button is pressed twice: only one request creates a key. Reloading creates none.
@@ -131,7 +132,7 @@ async fn check_that_a_form_creates_one_secret(one: Store, other: Store) {
 #[tokio::test]
 async fn a_form_creates_one_secret_with_sqlite() {
     let store = Store::memory([1; 32]).unwrap();
-    check_that_a_form_creates_one_secret(store.clone(), store).await;
+    assert_a_form_creates_one_secret(store.clone(), store).await;
 }
 
 #[cfg(feature = "postgres")]
@@ -140,5 +141,5 @@ async fn a_form_creates_one_secret_across_servers() {
     let Some(address) = parcelo_store::test_util::database() else { return };
     let one = Store::connect(address.clone(), [1; 32]).await.unwrap();
     let other = Store::connect(address, [2; 32]).await.unwrap();
-    check_that_a_form_creates_one_secret(one, other).await;
+    assert_a_form_creates_one_secret(one, other).await;
 }

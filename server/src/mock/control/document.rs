@@ -37,7 +37,7 @@ const ORDER: QueryParameter = QueryParameter(
 pub(crate) fn document() -> OpenApi {
     let mut schemas = Schemas::new();
     let calls = [clock(), faults(), requests(), data(), webhooks()];
-    let calls = calls.into_iter().flatten().map(complete);
+    let calls = calls.into_iter().flatten().map(add_common_parts);
     let paths = call::paths(calls, super::PREFIX, &mut schemas);
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
     let tags = operation_doc::tag_entries(&[(TAG, "Controls of the mock server.")]);
@@ -137,7 +137,7 @@ fn control<A: ToSchema>(
 }
 
 /// Adds what all controls have in common.
-fn complete(mut call: Call) -> Call {
+fn add_common_parts(mut call: Call) -> Call {
     call.refusals.push(ErrorCode::MethodNotAllowed);
     call.about = "A control of the mock server; it needs no key.";
     (call.tag, call.is_counted) = (TAG, false);

@@ -9,7 +9,7 @@ use parcelo_types::{
 use super::*;
 use crate::service::WriteResponse;
 
-const BAD: &str = "SB-SUCCESS-0000";
+const UNREADABLE_NUMBER: &str = "SB-SUCCESS-0000";
 
 /// Creates three parcels; the first cannot be read.
 async fn with_damaged_parcel() -> (TestService, Vec<String>) {
@@ -83,7 +83,7 @@ async fn a_manifest_with_an_unreadable_parcel_is_rejected() {
     assert_eq!(errors.as_array().unwrap().len(), 1, "{errors}");
     assert_eq!(
         (&errors[0]["trackingNumber"], &errors[0]["code"]),
-        (&json!(BAD), &json!("INTERNAL_ERROR"))
+        (&json!(UNREADABLE_NUMBER), &json!("INTERNAL_ERROR"))
     );
 }
 
@@ -91,8 +91,13 @@ async fn a_manifest_with_an_unreadable_parcel_is_rejected() {
 async fn an_unreadable_parcel_alone_is_an_error_without_retry() {
     let (test, _) = with_damaged_parcel().await;
     let caller = &test.caller;
-    let tracked = test.service.track(caller, BAD, Ok(true), Language::En).await.unwrap_err();
-    let label = test.service.draw_caller_label(caller, BAD, LabelFormat::Pdf).await.unwrap_err();
+    let tracked =
+        test.service.track(caller, UNREADABLE_NUMBER, Ok(true), Language::En).await.unwrap_err();
+    let label = test
+        .service
+        .draw_caller_label(caller, UNREADABLE_NUMBER, LabelFormat::Pdf)
+        .await
+        .unwrap_err();
     for refusal in [tracked, label] {
         assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::InternalError, None));
     }

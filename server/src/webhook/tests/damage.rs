@@ -21,7 +21,7 @@ impl TestService {
 #[tokio::test]
 async fn an_unreadable_endpoint_delays_no_other() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|_| 200).await;
+    let receiver = test.start_receiver(|_| 200).await;
     let mut tenants = Vec::new();
     for account in ["first", "second", "third"] {
         let caller = test.subscriber(account, &receiver.url).await;
@@ -53,7 +53,7 @@ async fn an_unreadable_endpoint_delays_no_other() {
 async fn an_unreadable_event_fails_alone_and_once() {
     for what in [Damage::Event, Damage::Parcel] {
         let test = TestService::new().await;
-        let receiver = test.receiver(|_| 200).await;
+        let receiver = test.start_receiver(|_| 200).await;
         let caller = test.subscriber("shop", &receiver.url).await;
         let tenant = caller.tenant();
         for number in 0..5 {

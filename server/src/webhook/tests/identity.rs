@@ -100,9 +100,9 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn an_event_of_a_deleted_manifest_never_has_a_later_manifest() {
+async fn an_event_of_a_deleted_manifest_never_carries_another() {
     let test = TestService::new().await;
-    let receiver = test.receiver(|_| 200).await;
+    let receiver = test.start_receiver(|_| 200).await;
     let ours = test.caller("ours", Environment::Sandbox).await.tenant();
     let theirs = test.caller("theirs", Environment::Production).await.tenant();
     for (tenant, id) in [(ours, 1), (theirs, 2)] {

@@ -15,7 +15,7 @@ use parcelo_store::test_util::two_servers;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::{Receiver, START, TestService, receiver};
+use super::{Receiver, START, TestService, start_receiver};
 use crate::{service::Service, webhook::WebhookDispatcher};
 
 const TENANTS: usize = 5;
@@ -48,7 +48,7 @@ impl ReceiverLog {
 
 async fn start_logging_receiver(log: &Arc<Mutex<ReceiverLog>>, arrival: &Arc<Notify>) -> Receiver {
     let (log, arrival) = (Arc::clone(log), Arc::clone(arrival));
-    receiver(move |headers, body| {
+    start_receiver(move |headers, body| {
         let (log, arrival) = (Arc::clone(&log), Arc::clone(&arrival));
         async move {
             let id = headers[ID].to_str().unwrap().to_owned();

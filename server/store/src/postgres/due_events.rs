@@ -151,11 +151,7 @@ mod tests {
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
         assert_eq!(floors_of_2_and_4(&floors), [899_000, 999_000]);
         floors.found(&[(2, 950_000)], false, now.plus(2));
-        assert_eq!(
-            floors_of_2_and_4(&floors),
-            [949_000, 999_000],
-            "nothing is known of the others"
-        );
+        assert_eq!(floors_of_2_and_4(&floors), [949_000, 999_000], "nothing is known of others");
     }
 
     #[test]

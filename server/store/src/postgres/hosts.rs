@@ -76,8 +76,7 @@ mod tests {
             let address = Address::parse(text).unwrap();
             let names: Vec<_> = address.hosts.iter().map(|host| &*host.name).collect();
             assert_eq!(names.join(" "), expected, "{text}");
-            let name = format!("postgres://{}/d", expected.replace(' ', ","));
-            assert_eq!(address.to_string(), name);
+            assert_eq!(address.to_string(), format!("postgres://{}/d", expected.replace(' ', ",")));
         }
         for (wrong, advice) in [
             ("postgres://u@/d?host=db1,db2,db3&port=6000,6001", "one for each"),

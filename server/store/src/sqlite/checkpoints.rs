@@ -372,10 +372,8 @@ mod tests {
         let db = connection::open_reader(&fixture.folder.path().join("parcelo.db")).unwrap();
         let (file, log) = (fixture.lock.file(), Arc::default());
         let health = Health::default();
-        assert_eq!(
-            Checkpointer { db, file, log, limits: SMALL }.run(&health),
-            CheckpointOutcome::Part
-        );
+        let outcome = Checkpointer { db, file, log, limits: SMALL }.run(&health);
+        assert_eq!(outcome, CheckpointOutcome::Part);
         assert_eq!(health.read_only_reason(), Some(ReadOnlyReason::Disk));
     }
 }

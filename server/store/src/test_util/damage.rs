@@ -43,7 +43,7 @@ pub fn damage_file(file: &Path, sql: &str) -> usize {
 }
 
 /// Opens a connection of another process that writes to a database until it is dropped.
-pub fn held(file: &Path) -> Connection {
+pub fn hold_write_lock(file: &Path) -> Connection {
     let other = Connection::open(file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     other

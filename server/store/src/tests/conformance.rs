@@ -37,23 +37,23 @@ pub(crate) fn panic_if_requested(changes: &Changes) {
 /// Defines each conformance test in every mode. Some tests use internals of `SQLite`; a third engine could run only the
 /// others.
 macro_rules! conformance_tests {
-    ($($promise:ident),+ $(,)?) => {
-        mode!(file, Some(crate::tests::conformance::file()), [$($promise),+]);
-        mode!(memory, Some((crate::tests::conformance::memory(), ())), [$($promise),+]);
-        mode!(#[cfg(feature = "postgres")] postgres, crate::tests::conformance::postgres().await, [$($promise),+]);
+    ($($test:ident),+ $(,)?) => {
+        mode!(file, Some(crate::tests::conformance::file()), [$($test),+]);
+        mode!(memory, Some((crate::tests::conformance::memory(), ())), [$($test),+]);
+        mode!(#[cfg(feature = "postgres")] postgres, crate::tests::conformance::postgres().await, [$($test),+]);
     };
 }
 
 /// Defines each conformance test in one mode. `$open` returns an empty store, and a value that must outlive it.
 macro_rules! mode {
-    ($(#[$attribute:meta])* $mode:ident, $open:expr, [$($promise:ident),+]) => {
+    ($(#[$attribute:meta])* $mode:ident, $open:expr, [$($test:ident),+]) => {
         $(#[$attribute])*
         mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
-            async fn $promise() {
+            async fn $test() {
                 // `None` if PostgreSQL is not installed.
                 let Some((store, _outlives)) = $open else { return };
-                super::$promise(store).await;
+                super::$test(store).await;
             })+
         }
     };
@@ -95,14 +95,14 @@ conformance_tests!(
     due_steps_are_returned_in_order,
     damaged_parcels_do_not_delay_other_parcels,
     writes_committed_during_a_pause_make_one_group,
-    a_history_is_of_its_row_s_moment_by_time_then_sequence,
+    a_history_ends_at_the_given_row_and_is_sorted_by_time,
     an_impossible_operation_changes_nothing,
     keys_are_found_listed_and_revoked,
     a_rotated_key_keeps_each_old_secret_for_its_time,
     each_change_of_a_key_is_reported_once,
     a_key_that_exists_is_refused,
     an_admin_token_is_found_by_its_hash_and_revoked,
-    dead_records_are_purged_and_living_ones_kept,
+    expired_records_are_purged_and_valid_ones_stay,
     a_panicking_write_fails_alone,
 );
 
@@ -123,13 +123,13 @@ async fn sixty_four_identical_creates_make_one_parcel(store: Store) {
 }
 
 async fn a_stored_answer_is_returned_byte_for_byte(store: Store) {
-    let mut kept = record(sandbox(1), 1);
-    kept.body = (0..=u8::MAX).collect();
-    kept.fingerprint = std::array::from_fn(|place| u8::try_from(place).unwrap());
-    let changes = Changes { idempotency_record: Some(kept.clone()), ..nothing() };
-    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
+    let mut stored = record(sandbox(1), 1);
+    stored.body = (0..=u8::MAX).collect();
+    stored.fingerprint = std::array::from_fn(|index| u8::try_from(index).unwrap());
+    let changes = Changes { idempotency_record: Some(stored.clone()), ..empty_changes() };
+    assert_eq!(store.idempotency_record(&stored.key).await.unwrap(), None);
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept));
+    assert_eq!(store.idempotency_record(&stored.key).await.unwrap(), Some(stored));
 }
 
 async fn a_key_is_free_again_after_24_hours(store: Store) {
@@ -142,14 +142,14 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
         changes
     };
     let first = at(0, "SB-FIRST-0001");
-    let kept = first.idempotency_record.clone().unwrap();
+    let stored = first.idempotency_record.clone().unwrap();
     assert_eq!(store.commit(first).await, CommitOutcome::Committed);
     let last_moment = store.commit(at(LIFETIME_MILLIS - 1, "SB-SECOND-0001")).await;
-    assert_eq!(last_moment, CommitOutcome::IdempotencyTaken(kept.clone()));
+    assert_eq!(last_moment, CommitOutcome::IdempotencyTaken(stored.clone()));
     let renewed = at(LIFETIME_MILLIS, "SB-THIRD-0001");
     let new = renewed.idempotency_record.clone();
     assert_eq!(store.commit(renewed).await, CommitOutcome::Committed);
-    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), new);
+    assert_eq!(store.idempotency_record(&stored.key).await.unwrap(), new);
     assert!(row(&store, "SB-FIRST-0001").await.is_some());
     assert!(row(&store, "SB-SECOND-0001").await.is_none());
 }
@@ -162,12 +162,12 @@ async fn a_stale_version_changes_nothing(store: Store) {
         changes.ops.push(move_parcel(&before, State::InTransit, 0));
         changes.expect = vec![(before.key, before.version), expect];
         assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict, "{expect:?}");
-        assert_nothing_but(&store, &before).await;
+        assert_unchanged(&store, &before).await;
     }
     let changes = Changes {
         expect: vec![(before.key, before.version)],
         ops: vec![move_parcel(&before, State::InTransit, 5)],
-        ..nothing()
+        ..empty_changes()
     };
     assert_eq!(store.commit(changes.clone()).await, CommitOutcome::Committed);
     assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict);
@@ -194,35 +194,35 @@ async fn a_taken_number_changes_nothing(store: Store) {
         changes.ops.push(move_parcel(&before, State::InTransit, 0));
         changes.ops.extend(create(tenant, number, 7).ops);
         assert_eq!(store.commit(changes).await, CommitOutcome::DuplicateTracking, "{number}");
-        assert_nothing_but(&store, &before).await;
+        assert_unchanged(&store, &before).await;
     }
 }
 
 async fn histories_of_tenants_are_separate(store: Store) {
     let tenants = [sandbox(1), production(1), sandbox(2), production(2)];
-    for (place, tenant) in tenants.into_iter().enumerate() {
-        // The numbers are those of the other environment, in other letters, which they keep.
-        let text = [format!("PARCEL-000{}", place / 2), format!("parcel-000{}", place / 2)];
-        let parcel = create_parcel(&store, tenant, &text[place % 2]).await;
-        assert_eq!(parcel.tracking_number.as_str(), text[place % 2]);
+    for (index, tenant) in tenants.into_iter().enumerate() {
+        // Both environments use the same number with different case, and each keeps its spelling.
+        let spellings = [format!("PARCEL-000{}", index / 2), format!("parcel-000{}", index / 2)];
+        let parcel = create_parcel(&store, tenant, &spellings[index % 2]).await;
+        assert_eq!(parcel.tracking_number.as_str(), spellings[index % 2]);
         let mut event = event(&parcel, State::InTransit, 5);
         event.location = format!("{tenant:?}");
         apply(&store, vec![StoreOp::Move { parcel: parcel.key, event }]).await;
-        let parcel = find(&store, tenant.environment, &text[0]).await.unwrap();
+        let parcel = find(&store, tenant.environment, &spellings[0]).await.unwrap();
         assert_eq!(parcel.tenant, tenant);
-        let places: Vec<_> = store.events(&parcel).await.unwrap().into_iter().skip(2).collect();
-        assert_eq!(places.len(), 1);
-        assert_eq!(places[0].location, format!("{tenant:?}"));
+        let later: Vec<_> = store.events(&parcel).await.unwrap().into_iter().skip(2).collect();
+        assert_eq!(later.len(), 1);
+        assert_eq!(later[0].location, format!("{tenant:?}"));
     }
 }
 
 async fn an_order_comes_back_as_it_was_accepted(store: Store) {
     let row = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let number = TrackingNumber::parse("sb-success-0001").unwrap();
-    let (same, kept) =
+    let (same, stored) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
     assert_eq!(same, row);
-    assert!(kept.order == order("key-1") && kept.layout == Layout::NEWEST);
+    assert!(stored.order == order("key-1") && stored.layout == Layout::NEWEST);
     let expected = ParcelRow {
         key: row.key,
         version: Version(1),
@@ -245,7 +245,8 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
 }
 
 async fn due_steps_are_returned_in_order(store: Store) {
-    assert_eq!(store.next_due(NOW).await.unwrap(), None);
+    let next_due = async |after| store.next_due(NOW.plus(after)).await.unwrap();
+    assert_eq!(next_due(0).await, None);
     let due = async |until| -> Vec<_> {
         let rows = store.due(NOW.plus(until), 2).await.unwrap();
         assert_eq!(store.due_for_tenant(sandbox(1), NOW.plus(until), 2).await.unwrap(), rows);
@@ -261,15 +262,15 @@ async fn due_steps_are_returned_in_order(store: Store) {
         keys.push(parcel.key);
     }
     create_parcel(&store, sandbox(1), "SB-NEVER-0001").await;
-    assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(10)));
-    assert_eq!(store.next_due(NOW.plus(10)).await.unwrap(), Some(NOW.plus(20)), "after that one");
+    assert_eq!(next_due(0).await, Some(NOW.plus(10)));
+    assert_eq!(next_due(10).await, Some(NOW.plus(20)), "the first one after the given time");
     assert_eq!(due(9).await, [""; 0]);
     assert_eq!(due(10).await, ["SB-EARLY-001"]);
     assert_eq!(due(100).await, ["SB-EARLY-001", "SB-MIDDLE-01"]);
     apply(&store, vec![StoreOp::CancelSteps { parcel: keys[1] }]).await;
     assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
     assert_eq!(store.due_for_tenant(production(1), NOW.plus(100), 9).await.unwrap(), []);
-    assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
+    assert_eq!(next_due(0).await, Some(NOW.plus(20)));
 }
 
 async fn damaged_parcels_do_not_delay_other_parcels(store: Store) {
@@ -295,12 +296,13 @@ async fn damaged_parcels_do_not_delay_other_parcels(store: Store) {
     }
 }
 
-async fn a_history_is_of_its_row_s_moment_by_time_then_sequence(store: Store) {
+async fn a_history_ends_at_the_given_row_and_is_sorted_by_time(store: Store) {
     let mut parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let before = parcel.clone();
     let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
     for (state, after) in happened {
-        let mut changes = Changes { ops: vec![move_parcel(&parcel, state, after)], ..nothing() };
+        let mut changes =
+            Changes { ops: vec![move_parcel(&parcel, state, after)], ..empty_changes() };
         if let StoreOp::Move { event, .. } = &mut changes.ops[0] {
             event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
         }
@@ -319,7 +321,7 @@ async fn a_history_is_of_its_row_s_moment_by_time_then_sequence(store: Store) {
     assert_eq!(history, expected);
     assert_eq!((events[0].location.as_str(), events[1].at), ("Miami, US", NOW));
     assert_eq!(events[3].description.as_deref(), Some("Documents"));
-    assert_eq!(store.events(&before).await.unwrap().len(), 2, "a row's history is of its moment");
+    assert_eq!(store.events(&before).await.unwrap().len(), 2, "newer events are left out");
 }
 
 async fn an_impossible_operation_changes_nothing(store: Store) {
@@ -332,9 +334,10 @@ async fn an_impossible_operation_changes_nothing(store: Store) {
         vec![StoreOp::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
         vec![StoreOp::CancelSteps { parcel: UNKNOWN }],
     ] {
-        let changes = Changes { idempotency_record: Some(record(sandbox(1), 7)), ops, ..nothing() };
+        let changes =
+            Changes { idempotency_record: Some(record(sandbox(1), 7)), ops, ..empty_changes() };
         assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict);
-        assert_nothing_but(&store, &parcel).await;
+        assert_unchanged(&store, &parcel).await;
     }
 }
 
@@ -357,14 +360,12 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), Some(one.clone()));
     assert_eq!(stored_key(&store, "key_3").await.unwrap(), None);
 
-    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5), &BY).await.unwrap();
-    assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
-    assert_eq!(
-        store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9), &BY).await.unwrap(),
-        gone
-    );
-    assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
-    let (one, two) = (gone.unwrap(), two);
+    let revoked = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5), &BY).await.unwrap();
+    assert_eq!(revoked.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
+    let again = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9), &BY).await.unwrap();
+    assert_eq!(again, revoked);
+    assert_eq!(stored_key(&store, "key_1").await.unwrap(), revoked);
+    let (one, two) = (revoked.unwrap(), two);
     assert_eq!(store.api_keys(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
     assert_eq!(store.api_keys(AccountRowId(4_711)).await.unwrap(), []);
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
@@ -381,81 +382,83 @@ fn secret(number: u8, old_until: i64) -> NewSecret {
 }
 
 /// Returns a key's old secrets: the number of each, and the milliseconds for which it keeps working.
-fn old(key: &ApiKeyRecord) -> Vec<(u8, i64)> {
+fn old_secrets(key: &ApiKeyRecord) -> Vec<(u8, i64)> {
     key.old_secrets.iter().map(|old| (old.hash[0], old.until.0 - NOW.0)).collect()
 }
 
 async fn a_rotated_key_keeps_each_old_secret_for_its_time(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    let made = insert_key(&store, key(account, 1)).await.unwrap();
+    let created = insert_key(&store, key(account, 1)).await.unwrap();
     let other = insert_key(&store, key(account, 2)).await.unwrap();
     let rotate = async |number, old_until| {
         store.rotate_key("key_1", secret(number, old_until), &BY).await.unwrap().unwrap()
     };
     let rotated = rotate(11, 100).await;
     assert_eq!((rotated.hash, rotated.last4.as_str()), ([11; 32], "0011"));
-    assert_eq!(old(&rotated), [(1, 100)]);
-    let same =
-        ApiKeyRecord { hash: made.hash, last4: made.last4.clone(), old_secrets: vec![], ..rotated };
-    assert_eq!(same, made, "all else is the key's");
-    assert_eq!(old(&rotate(12, 200).await), [(11, 200), (1, 100)]);
-    assert_eq!(old(&rotate(13, 50).await), [(12, 50), (11, 50), (1, 50)], "none outlives the last");
+    assert_eq!(old_secrets(&rotated), [(1, 100)]);
+    let same = ApiKeyRecord {
+        hash: created.hash,
+        last4: created.last4.clone(),
+        old_secrets: vec![],
+        ..rotated
+    };
+    assert_eq!(same, created, "everything else is unchanged");
+    assert_eq!(old_secrets(&rotate(12, 200).await), [(11, 200), (1, 100)]);
+    let old = old_secrets(&rotate(13, 50).await);
+    assert_eq!(old, [(12, 50), (11, 50), (1, 50)], "no older one works longer than the newest");
     for number in 14..40 {
         rotate(number, 50).await;
     }
-    let kept = old(&rotate(40, 50).await);
-    assert_eq!((kept.len(), kept[0], kept[14]), (15, (39, 50), (25, 50)));
+    let stored = old_secrets(&rotate(40, 50).await);
+    assert_eq!((stored.len(), stored[0], stored[14]), (15, (39, 50), (25, 50)));
     assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
     for (replaces, hash) in [(39, 40), (40, 41), (40, 41)] {
         let secret = NewSecret { replaces: Some([replaces; 32]), ..secret(41, 50) };
         let key = store.rotate_key("key_1", secret, &BY).await.unwrap().unwrap();
-        assert_eq!(key.hash, [hash; 32], "only in the place of the secret that is named");
+        assert_eq!(key.hash, [hash; 32], "only the named secret is replaced");
     }
 
-    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW, &BY).await.unwrap().unwrap();
-    assert_eq!(old(&gone), []);
-    assert_eq!(
-        store.rotate_key("key_1", secret(42, 50), &BY).await.unwrap(),
-        Some(gone),
-        "for good"
-    );
+    let revoked = store.revoke_credential::<ApiKeyScope>("key_1", NOW, &BY).await.unwrap().unwrap();
+    assert_eq!(old_secrets(&revoked), []);
+    let rotated = store.rotate_key("key_1", secret(42, 50), &BY).await.unwrap();
+    assert_eq!(rotated, Some(revoked), "a revoked key stays revoked");
     assert_eq!(store.rotate_key("key_9", secret(43, 50), &BY).await.unwrap(), None);
 }
 
 async fn each_change_of_a_key_is_reported_once(store: Store) {
-    let mut seen = ALL_CREDENTIALS;
-    let mut heard = async || {
-        let changes = store.credentials_since::<ApiKeyScope>(seen).await.unwrap();
-        seen = changes.version;
+    let mut version = ALL_CREDENTIALS;
+    let mut changed_ids = async || {
+        let changes = store.credentials_since::<ApiKeyScope>(version).await.unwrap();
+        version = changes.version;
         changes.credentials.into_iter().map(|key| key.id).collect::<Vec<_>>()
     };
-    assert_eq!(heard().await, Vec::<String>::new());
+    assert_eq!(changed_ids().await, Vec::<String>::new());
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     for number in 1..=3 {
         insert_key(&store, key(account, number)).await.unwrap();
     }
-    assert_eq!(heard().await, ["key_1", "key_2", "key_3"]);
+    assert_eq!(changed_ids().await, ["key_1", "key_2", "key_3"]);
     store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
     store.rotate_key("key_1", secret(11, 9), &BY).await.unwrap();
-    assert_eq!(heard().await, ["key_3", "key_1"]);
+    assert_eq!(changed_ids().await, ["key_3", "key_1"]);
     store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
     store.rotate_key("key_3", secret(12, 9), &BY).await.unwrap();
-    assert_eq!(heard().await, Vec::<String>::new());
+    assert_eq!(changed_ids().await, Vec::<String>::new());
 }
 
 async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
     let new = credential("adt", 1, AdminScope);
-    let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
-    let shown = (made.id.as_str(), made.name.as_str(), made.revoked_at);
-    assert_eq!(shown, ("adt_1", "Warehouse", None));
+    let created: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
+    let fields = (created.id.as_str(), created.name.as_str(), created.revoked_at);
+    assert_eq!(fields, ("adt_1", "Warehouse", None));
     let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
-    assert_eq!(found().await, Some(made));
+    assert_eq!(found().await, Some(created));
     assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
     let writes = store.credential_writes();
-    let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5), &BY).await.unwrap();
-    assert_eq!(gone.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
-    assert!(store.credential_writes() > writes, "a cache of credentials asks again");
-    assert_eq!(found().await, gone);
+    let revoked = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5), &BY).await.unwrap();
+    assert_eq!(revoked.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
+    assert!(store.credential_writes() > writes, "a cache of credentials knows that it is outdated");
+    assert_eq!(found().await, revoked);
 }
 
 async fn a_key_that_exists_is_refused(store: Store) {
@@ -466,21 +469,21 @@ async fn a_key_that_exists_is_refused(store: Store) {
     assert!(store.is_writable());
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
     let log = store.audit_log(None, Millis(0), 9).await.unwrap();
-    assert_eq!(log.len(), 1, "an entry and its change are of one commit");
+    assert_eq!(log.len(), 1, "a refused change is not logged");
 }
 
-async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
+async fn expired_records_are_purged_and_valid_ones_stay(store: Store) {
     let all = (0..2_010).map(|number| {
-        let mut kept = record(sandbox(1), number);
-        kept.first_seen = NOW.plus(i64::from(number >= 2_000));
-        store.commit(Changes { idempotency_record: Some(kept), ..nothing() })
+        let mut stored = record(sandbox(1), number);
+        stored.first_seen = NOW.plus(i64::from(number >= 2_000));
+        store.commit(Changes { idempotency_record: Some(stored), ..empty_changes() })
     });
     assert!(join_all(all).await.iter().all(|answer| *answer == CommitOutcome::Committed));
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 2_000);
-    for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
+    for (number, is_kept) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
         let found = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
-        assert_eq!(found.is_some(), lives, "{number}");
+        assert_eq!(found.is_some(), is_kept, "{number}");
     }
 }
 
@@ -508,11 +511,11 @@ async fn a_panicking_write_fails_alone(store: Store) {
 async fn writes_committed_during_a_pause_make_one_group(store: Store) {
     let before = store.stats();
     let pause = store.pause_writes().await;
-    // The other one is the pause's own. In memory no write waits.
+    // The pause itself is the second commit. In memory no write waits, so each order has its own commit.
     let expected = if pause.is_some() { 2 } else { 12 };
     let changes = (0..12).map(|n| create(sandbox(1), &format!("SB-PAUSE-{n:06}"), n));
     let mut commits = Box::pin(join_all(changes.map(|changes| store.commit(changes))));
-    // Polled once, each is in the queue.
+    // Polling the commits once puts each of them into the queue.
     let done = (&mut commits).now_or_never();
     drop(pause);
     let outcomes = match done {
@@ -539,25 +542,25 @@ fn store_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-fn code_in(folder: &Path) -> Vec<String> {
+fn read_sources(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.extension().is_some_and(|end| end == "rs"));
     files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
 /// Names of asynchronous functions that open, close or pause a store, and of the one that only PostgreSQL's clock needs.
-const NOT_PROMISED: [&str; 6] =
+const WITHOUT_CONFORMANCE_TEST: [&str; 6] =
     ["close", "connect", "connect_for_admin", "exists", "measure_clock", "pause_writes"];
 
-/// Returns the names of the store's other asynchronous methods.
+/// Returns the names of the store's other asynchronous methods, each of which needs a conformance test.
 pub(crate) fn methods() -> Vec<String> {
     let mut methods = Vec::new();
-    for code in code_in(&store_folder()) {
+    for code in read_sources(&store_folder()) {
         let rests = code.split("\n    pub async fn ").skip(1);
         let names = rests.filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name));
         methods.extend(names.map(str::to_owned));
     }
-    methods.retain(|name| !NOT_PROMISED.contains(&name.as_str()));
+    methods.retain(|name| !WITHOUT_CONFORMANCE_TEST.contains(&name.as_str()));
     assert!(methods.len() > 90, "{methods:?}");
     methods
 }
@@ -566,13 +569,11 @@ pub(crate) fn methods() -> Vec<String> {
 fn every_store_method_has_a_conformance_test() {
     let mut conformance_tests =
         std::fs::read_to_string(store_folder().join("tests/conformance.rs")).unwrap();
-    conformance_tests.extend(code_in(&store_folder().join("tests/conformance")));
+    conformance_tests.extend(read_sources(&store_folder().join("tests/conformance")));
     for name in methods() {
-        let is_called = [format!(".{name}("), format!(".{name}::<")];
-        assert!(
-            is_called.iter().any(|call| conformance_tests.contains(call)),
-            "{name} has no conformance test"
-        );
+        let mut calls = [format!(".{name}("), format!(".{name}::<")].into_iter();
+        let is_called = calls.any(|call| conformance_tests.contains(&call));
+        assert!(is_called, "{name} has no conformance test");
     }
 }
 
@@ -589,10 +590,10 @@ pub(crate) async fn commit(store: &Store, changes: Changes) {
 }
 
 pub(crate) async fn apply(store: &Store, ops: Vec<StoreOp>) {
-    commit(store, Changes { ops, ..nothing() }).await;
+    commit(store, Changes { ops, ..empty_changes() }).await;
 }
 
-/// Returns the submission of a manifest under the air waybill of all tests.
+/// Returns an operation that submits a manifest. All tests use the same air waybill.
 pub(crate) fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> StoreOp {
     StoreOp::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
@@ -624,17 +625,17 @@ pub(crate) fn production(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Production }
 }
 
-pub(crate) fn nothing() -> Changes {
+pub(crate) fn empty_changes() -> Changes {
     Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
 }
 
-/// Returns changes with these operations on a parcel as it was read.
-pub(crate) fn on(parcel: &ParcelRow, ops: Vec<StoreOp>) -> Changes {
-    Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
+/// Returns changes that apply these operations to a parcel, if it is still as it was read.
+pub(crate) fn changes_to(parcel: &ParcelRow, ops: Vec<StoreOp>) -> Changes {
+    Changes { expect: vec![(parcel.key, parcel.version)], ops, ..empty_changes() }
 }
 
 pub(crate) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
-    // As the service's, which hashes an API key of the tenant.
+    // Each tenant has its own keys, as in the service, whose keys are hashes that include the API key.
     let mut key = [0; 16];
     key[..4].copy_from_slice(&number.to_be_bytes());
     key[8..].copy_from_slice(&tenant.number().to_be_bytes());
@@ -647,7 +648,7 @@ pub(crate) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
     }
 }
 
-/// Returns the creation of an order under the key that `number` stands for.
+/// Returns changes that create an order. `number` determines the idempotency key.
 pub(crate) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
         id: ulid(tracking_number),
@@ -664,7 +665,7 @@ pub(crate) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Chan
         external_order_id: None,
     };
     let ops = vec![StoreOp::InsertParcel(Box::new(parcel))];
-    Changes { idempotency_record: Some(record(tenant, number)), ops, ..nothing() }
+    Changes { idempotency_record: Some(record(tenant, number)), ops, ..empty_changes() }
 }
 
 fn ulid(number: &str) -> Ulid {
@@ -735,8 +736,8 @@ pub(crate) async fn row(store: &Store, number: &str) -> Option<ParcelRow> {
     find(store, Environment::Sandbox, number).await
 }
 
-/// Checks that nothing of a refused mutation exists: not its record 7, not its second parcel, no event.
-async fn assert_nothing_but(store: &Store, before: &ParcelRow) {
+/// Checks that a refused mutation has left nothing: neither its record 7, nor its second parcel, nor an event.
+async fn assert_unchanged(store: &Store, before: &ParcelRow) {
     assert_eq!(row(store, before.tracking_number.as_str()).await.as_ref(), Some(before));
     assert_eq!(row(store, "SB-SECOND-0001").await, None);
     assert_eq!(store.idempotency_record(&record(before.tenant, 7).key).await.unwrap(), None);

@@ -21,7 +21,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("remember_login", "a file counts failures in memory"),
 ];
 
-/// Number of histories of the usual run; `PARCELO_HISTORIES` gives another.
+/// Default number of histories; `PARCELO_HISTORIES` overrides it.
 const HISTORIES: u64 = 6;
 const STEPS: usize = 150;
 
@@ -38,10 +38,10 @@ fn every_method_is_in_the_histories() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_store_answers_a_history_alike() {
-    let more = std::env::var("PARCELO_HISTORIES").ok().and_then(|more| more.parse().ok());
+async fn every_store_gives_the_same_answers_to_a_history() {
+    let count = std::env::var("PARCELO_HISTORIES").ok().and_then(|count| count.parse().ok());
     let first = first_seed();
-    for seed in first..first + more.unwrap_or(HISTORIES) {
+    for seed in first..first + count.unwrap_or(HISTORIES) {
         compare(seed).await;
     }
 }
@@ -66,9 +66,9 @@ async fn compare(seed: u64) {
             );
         }
     }
-    let expected = histories[0].read_everything(&stores[0].1).await;
+    let expected = histories[0].read_all_data(&stores[0].1).await;
     for ((name, store), history) in stores.iter().zip(&histories).skip(1) {
-        for (answer, expected) in history.read_everything(store).await.iter().zip(&expected) {
+        for (answer, expected) in history.read_all_data(store).await.iter().zip(&expected) {
             assert_eq!(answer, expected, "{name} at the end: PARCELO_SEED={seed}");
         }
     }

@@ -33,7 +33,7 @@ use parcelo_types::{
 };
 use ulid::Ulid;
 
-use super::conformance::{self, NOW, create, nothing, record, webhooks};
+use super::conformance::{self, NOW, create, empty_changes, record, webhooks};
 use crate::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError};
 
 /// Texts that people may have typed: empty, quoted, outside of the first plane, of several code points.
@@ -64,7 +64,7 @@ const AWBS: [&str; 3] = ["176-12345675", "045-00000011", "023-87654324"];
 pub(super) struct History {
     rng: Rng,
     now: Millis,
-    /// The last number drawn for rows, events and ids: none is used twice.
+    /// The last number drawn for due times, ids and tracking numbers. No number is drawn twice.
     drawn: i64,
     numbers: Vec<String>,
 }
@@ -74,8 +74,8 @@ fn answer_text<T: Debug>(answer: Result<T, StoreError>) -> String {
     answer.map_or_else(|_error| "error".to_owned(), |answer| format!("{answer:?}"))
 }
 
-/// Removes the rows of parcels from a text: PostgreSQL does not reuse the row of a refused order.
-fn without_rows(words: &str) -> String {
+/// Removes the row ids of parcels from a text, because PostgreSQL does not reuse the row id of a refused order.
+fn without_row_ids(words: &str) -> String {
     const ROW: &str = "ParcelRowId(";
     let rests = words.split(ROW).map(|rest| rest.trim_start_matches(char::is_numeric));
     rests.collect::<Vec<_>>().join(ROW)
@@ -95,13 +95,12 @@ impl History {
         Self { rng: Rng::with_seed(seed), now: NOW, drawn: 0, numbers: Vec::new() }
     }
 
-    /// Makes the beginning of every history: accounts, keys and carriers, which later calls name by their rows.
+    /// Creates what every history starts with: accounts, keys and carriers, to which later calls refer by row id.
     pub(super) async fn begin(&mut self, store: &Store) -> String {
         store.send_mails();
         let mut all = vec![answer_text(store.is_new().await), answer_text(store.claim_new().await)];
         for (number, name) in (1_u8..).zip(ACCOUNTS) {
-            let id = format!("acc_{number}");
-            all.push(answer_text(store.account(name, id, self.now).await));
+            all.push(answer_text(store.account(name, format!("acc_{number}"), self.now).await));
             let scope = ApiKeyScope {
                 tenant: Tenant {
                     account: AccountRowId(number.into()),
@@ -112,9 +111,10 @@ impl History {
                 ip_list: vec!["10.0.0.0/8".parse().unwrap()],
                 rate_limit: Some(u32::MAX),
             };
-            let key = store.insert_credential(new(number, scope), &BY).await;
+            let key = store.insert_credential(new_credential(number, scope), &BY).await;
             all.push(key_text::<ApiKeyScope>(key.ok()));
-            let carrier = store.insert_credential(new(number, Environment::Sandbox), &BY).await;
+            let carrier =
+                store.insert_credential(new_credential(number, Environment::Sandbox), &BY).await;
             all.push(key_text::<CarrierScope>(carrier.ok()));
         }
         all.join("; ")
@@ -129,7 +129,7 @@ impl History {
         (*self.rng.choice(&TEXTS).unwrap()).to_owned()
     }
 
-    /// Returns mostly the sandbox, where more can happen.
+    /// Returns the sandbox more often than production, because more can happen there.
     fn environment(&mut self) -> Environment {
         if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox }
     }
@@ -146,7 +146,7 @@ impl History {
         }
     }
 
-    /// Returns a different time for each step: the order of two that are due at once is open.
+    /// Returns a different time for each step, because the order of steps with the same time is unspecified.
     fn due(&mut self) -> Millis {
         let own = self.draw();
         match self.rng.u8(..12) {
@@ -178,16 +178,16 @@ impl History {
             0..9 => self.create(store).await,
             9..19 => self.change(store).await,
             19..21 => self.submit_manifest(store).await,
-            21..24 => self.endpoint(store).await,
+            21..24 => self.change_endpoint(store).await,
             24..29 => self.deliver(store).await,
-            29..32 => self.credentials(store).await,
-            32..34 => self.accounts(store).await,
+            29..32 => self.change_credentials(store).await,
+            32..34 => self.change_account(store).await,
             34..35 => self.erase(store).await,
-            35..36 => self.carriers(store).await,
-            36..37 => self.mails(store).await,
-            _ => self.lists(store).await,
+            35..36 => self.read_carrier_events(store).await,
+            36..37 => self.process_mails(store).await,
+            _ => self.read_lists(store).await,
         };
-        without_rows(&words)
+        without_row_ids(&words)
     }
 
     async fn create(&mut self, store: &Store) -> String {
@@ -206,7 +206,7 @@ impl History {
         if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.id = id;
             parcel.tracking_number = TrackingNumber::parse(&number).unwrap();
-            // The 31st of some months does not exist, and is not a day of a list.
+            // The end of the stored range is not a date that a list can show.
             parcel.created_at = if created_at.0 == i64::MAX { self.now } else { created_at };
             parcel.country = country;
             parcel.origin = self.text();
@@ -229,7 +229,7 @@ impl History {
     }
 
     fn event(&mut self, parcel: &ParcelRow) -> Event {
-        // Not always the next one: then it is a conflict.
+        // Sometimes it is not the next sequence, which is a conflict.
         let sequence = parcel.last_sequence + u32::from(self.rng.u8(..10) != 0);
         let states = [State::InTransit, State::PickedUp, State::Delivered, State::Voided];
         Event {
@@ -287,9 +287,9 @@ impl History {
         }
         let version = Version(parcel.version.0 + i64::from(self.rng.u8(..10) == 0));
         let changes =
-            Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..nothing() };
+            Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..empty_changes() };
         let outcome = match store.commit(changes).await {
-            // An event that occurs twice has one id in the outbox too, and PostgreSQL reports the conflict that it finds first.
+            // An event that occurs twice also conflicts in the outbox, and PostgreSQL reports the conflict found first.
             CommitOutcome::Broken => CommitOutcome::VersionConflict,
             outcome => outcome,
         };
@@ -322,13 +322,13 @@ impl History {
             parcels: vec![parcel.key],
         };
         let ops = vec![StoreOp::InsertManifest(Box::new(new))];
-        let outcome = store.commit(Changes { now: self.now, ops, ..nothing() }).await;
+        let outcome = store.commit(Changes { now: self.now, ops, ..empty_changes() }).await;
         let manifest = answer_text(store.manifest(parcel.tenant, id).await);
         let awb = answer_text(store.awb_on_label(parcel.key, self.rng.u32(1..4)).await);
         format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
     }
 
-    async fn endpoint(&mut self, store: &Store) -> String {
+    async fn change_endpoint(&mut self, store: &Store) -> String {
         let (tenant, by) = (self.tenant(), Actor::Command.at(self.now));
         let answer = match self.rng.u8(..9) {
             0 | 1 => {
@@ -341,8 +341,7 @@ impl History {
             }
             2 => {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
-                let rotated = store.rotate_secret(tenant, (None, secret), self.now, &by).await;
-                answer_text(rotated)
+                answer_text(store.rotate_secret(tenant, (None, secret), self.now, &by).await)
             }
             3 => answer_text(store.enable_endpoint(tenant, &by).await),
             4 => answer_text(store.disable_endpoint(tenant, DisabledBy::Operator, &by).await),
@@ -363,10 +362,10 @@ impl History {
         format!("endpoint {answer} {}", describe_endpoint(store, tenant, self.now).await)
     }
 
-    /// Settles leased events at once, because the lease of a test need not end by the test's clock.
+    /// Leases due events and settles them at once, because their leases may not end by the test's clock.
     async fn deliver(&mut self, store: &Store) -> String {
         let mut due = store.tenants_with_due(self.now, 4).await.unwrap();
-        // The order of two that wait equally long is open.
+        // The order of tenants that have waited equally long is unspecified.
         due.sort_by_key(|tenant| tenant.number());
         let next = answer_text(store.next_delivery().await);
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
@@ -376,7 +375,7 @@ impl History {
         for (endpoint, lease) in leased.events {
             let payload = answer_text(store.payload(&lease).await);
             let logged = store.logged_payload(lease.tenant, lease.attempt.event).await;
-            assert_eq!(answer_text(logged), payload, "as it is sent");
+            assert_eq!(answer_text(logged), payload, "the log has the payload that is sent");
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
                 0 => Err(DeliveryError::TimedOut),
@@ -406,13 +405,13 @@ impl History {
         all.join("; ")
     }
 
-    async fn credentials(&mut self, store: &Store) -> String {
+    async fn change_credentials(&mut self, store: &Store) -> String {
         let number = self.rng.u8(1..12);
         let [key, carrier, token] = ["key", "car", "adt"].map(|kind| format!("{kind}_{number}"));
         let by = Actor::Command.at(self.now);
         let answer = match self.rng.u8(..6) {
             0 => {
-                let new = NewCredential { id: token, ..new(number, AdminScope) };
+                let new = NewCredential { id: token, ..new_credential(number, AdminScope) };
                 key_text::<AdminScope>(store.insert_credential(new, &by).await.ok())
             }
             1 => key_text::<AdminScope>(
@@ -444,7 +443,7 @@ impl History {
         format!("credentials {answer}")
     }
 
-    async fn accounts(&mut self, store: &Store) -> String {
+    async fn change_account(&mut self, store: &Store) -> String {
         let name = *self.rng.choice(&ACCOUNTS).unwrap();
         let account = answer_text(store.account(name, "acc_other".to_owned(), self.now).await);
         let named = store.account_named(name).await.unwrap().unwrap();
@@ -452,7 +451,7 @@ impl History {
         let password = login.as_ref().map(|login| login.password.clone());
         let (hash, old) = ([self.rng.u8(..9); 32], [self.rng.u8(..9); 32]);
         let shop = store.shop(named).await.unwrap();
-        // A different one each time.
+        // Each call changes the settings.
         let next = Shop::parse(if shop == Shop::default() { name } else { "" }, "").unwrap();
         let by = Actor::Command.at(self.now);
         store.set_shop(named, &next, &by).await.unwrap();
@@ -478,7 +477,7 @@ impl History {
             0..3 => format!("purge {}", answer_text(store.purge(before).await)),
             3..6 => format!("purge outbox {}", answer_text(store.purge_outbox(before).await)),
             6..8 => {
-                // Every key is free again.
+                // Let every key expire.
                 self.now = self.now.plus(LIFETIME_MILLIS);
                 format!("purge records {}", answer_text(store.purge_records(self.now).await))
             }
@@ -491,7 +490,7 @@ impl History {
         }
     }
 
-    async fn carriers(&mut self, store: &Store) -> String {
+    async fn read_carrier_events(&mut self, store: &Store) -> String {
         let (tenant, max) = (self.tenant(), self.rng.u32(1..9));
         let (carrier, event) =
             (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
@@ -500,8 +499,9 @@ impl History {
         format!("carriers {is_known} {exceptions}")
     }
 
-    /// Leaves out rows and leases, which each engine numbers differently.
-    async fn mails(&mut self, store: &Store) -> String {
+    /// Counts, leases, settles and purges e-mails. Row ids and lease numbers are left out, because they differ between
+    /// the engines.
+    async fn process_mails(&mut self, store: &Store) -> String {
         let (account, address) = (AccountRowId(self.rng.i64(1..=2)), [self.rng.u8(..9); 32]);
         let off = DisabledMailKinds::from_number(self.rng.u8(..));
         let by = Actor::Command.at(self.now);
@@ -536,7 +536,7 @@ impl History {
         format!("mails {}", all.join(" "))
     }
 
-    async fn lists(&mut self, store: &Store) -> String {
+    async fn read_lists(&mut self, store: &Store) -> String {
         let tenant = self.tenant();
         let mut query =
             vec![("limit", self.rng.u8(1..6).to_string()), ("page", self.rng.u8(1..4).to_string())];
@@ -576,7 +576,7 @@ impl History {
     }
 
     /// Returns everything that callers can read.
-    pub(super) async fn read_everything(&self, store: &Store) -> Vec<String> {
+    pub(super) async fn read_all_data(&self, store: &Store) -> Vec<String> {
         let mut all = vec![
             format!("{:?}", store.secret()),
             answer_text(store.accounts().await),
@@ -594,17 +594,17 @@ impl History {
             answer_text(store.next_due(Millis(i64::MIN)).await),
         ];
         let mut made: Vec<_> =
-            store.creations().await.unwrap().iter().map(|one| format!("{one:?}")).collect();
-        // Sorted by row or time, because a given time may be earlier than that of an earlier row.
+            store.creations().await.unwrap().iter().map(|parcel| format!("{parcel:?}")).collect();
+        // Engines may list them by row or by time, and a later row may have an earlier time.
         made.sort();
         all.append(&mut made);
-        self.parcels(store, &mut all).await;
-        self.tenants(store, &mut all).await;
+        self.describe_parcels(store, &mut all).await;
+        self.describe_tenants(store, &mut all).await;
         describe_credentials(store, &mut all).await;
-        all.iter().map(|words| without_rows(words)).collect()
+        all.iter().map(|words| without_row_ids(words)).collect()
     }
 
-    async fn parcels(&self, store: &Store, all: &mut Vec<String>) {
+    async fn describe_parcels(&self, store: &Store, all: &mut Vec<String>) {
         for number in &self.numbers {
             let number = TrackingNumber::parse(number).unwrap();
             for environment in [Environment::Production, Environment::Sandbox] {
@@ -622,7 +622,7 @@ impl History {
         }
     }
 
-    async fn tenants(&self, store: &Store, all: &mut Vec<String>) {
+    async fn describe_tenants(&self, store: &Store, all: &mut Vec<String>) {
         let tenants = |account| [conformance::sandbox(account), conformance::production(account)];
         for tenant in (1..=2).flat_map(tenants) {
             all.push(describe_endpoint(store, tenant, self.now).await);
@@ -671,7 +671,7 @@ async fn describe_credentials(store: &Store, all: &mut Vec<String>) {
     }
 }
 
-fn new<S>(number: u8, scope: S) -> NewCredential<S> {
+fn new_credential<S>(number: u8, scope: S) -> NewCredential<S> {
     let kind = std::any::type_name::<S>();
     let prefix = if kind.contains("Environment") { "car" } else { "key" };
     NewCredential {
@@ -686,7 +686,7 @@ fn new<S>(number: u8, scope: S) -> NewCredential<S> {
 
 async fn describe_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
     let endpoint = store.endpoint(tenant).await.unwrap().map(|endpoint| {
-        // The signatures identify the secrets, and the times of the old ones are added.
+        // The signatures identify the secrets, including the old ones that still sign.
         let signed = endpoint.sign("evt_1", now, b"{}");
         format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
     });

@@ -4,7 +4,7 @@ use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
 
 use super::service::{TestService, Visitor, secret_in};
-use crate::api::{Answer, send};
+use crate::api::{HttpResponse, send};
 
 const HOOK: &str = "https://shop.example/hook";
 
@@ -54,9 +54,9 @@ async fn a_form_without_the_token_of_its_session_changes_nothing() {
         for token in [None, Some(""), Some("guess"), Some(foreign.as_str())] {
             let token = token.map(|token| ("form", token));
             let fields: Vec<_> = fields.iter().copied().chain(token).collect();
-            let answer = member.post_raw(&path, &fields).await;
-            assert_eq!(answer.status, 403, "{path} {token:?}");
-            assert!(answer.text().contains("The form was not accepted"), "{path}");
+            let response = member.post_raw(&path, &fields).await;
+            assert_eq!(response.status, 403, "{path} {token:?}");
+            assert!(response.text().contains("The form was not accepted"), "{path}");
         }
         assert_eq!(stored_state(&test).await, before, "{path}");
         assert_eq!(member.get("/dashboard").await.status, 200, "{path}");
@@ -99,8 +99,8 @@ async fn shop_settings_are_saved_and_can_be_corrected() {
     let (member, other) = (test.member("default").await, test.member("other").await);
     let path = "/dashboard/settings";
     let fields = [("name", " Café <b>Quito</b> "), ("contact", "help@cafe.example")];
-    let answer = member.post(path, &fields).await;
-    assert_eq!((answer.status, answer.header("location")), (303, path));
+    let response = member.post(path, &fields).await;
+    assert_eq!((response.status, response.header("location")), (303, path));
     let html = member.page(path).await;
     for part in [
         "value=\"Café &#60;b&#62;Quito&#60;/b&#62;\"",
@@ -115,9 +115,9 @@ async fn shop_settings_are_saved_and_can_be_corrected() {
         (&"x".repeat(61), "help@cafe.example", "The name has more than 60"),
     ];
     for (name, contact, fault) in wrong {
-        let answer = member.post(path, &[("name", name), ("contact", contact)]).await;
-        let html = answer.text();
-        assert_eq!(answer.status, 400, "{html}");
+        let response = member.post(path, &[("name", name), ("contact", contact)]).await;
+        let html = response.text();
+        assert_eq!(response.status, 400, "{html}");
         for part in [fault, &format!("value=\"{name}\""), &format!("value=\"{contact}\"")] {
             assert!(html.contains(part), "{part}: {html}");
         }
@@ -133,10 +133,11 @@ async fn shop_settings_are_saved_and_can_be_corrected() {
 async fn an_oversized_form_is_refused_with_a_page() {
     let (_test, member) = TestService::with_member().await;
     let long = "a".repeat(256 * 1024);
-    let answer = member.post("/dashboard/keys", &[("name", &long)]).await;
-    assert_eq!((answer.status, answer.header("content-type")), (413, "text/html; charset=utf-8"));
-    let answer = member.post("/dashboard/keys", &[("name", &long[..100 * 1024])]).await;
-    assert_eq!(answer.status, 400, "what the text of 413 allows is read");
+    let response = member.post("/dashboard/keys", &[("name", &long)]).await;
+    assert_eq!(response.status, 413);
+    assert_eq!(response.header("content-type"), "text/html; charset=utf-8");
+    let response = member.post("/dashboard/keys", &[("name", &long[..100 * 1024])]).await;
+    assert_eq!(response.status, 400, "a body within the limit is read");
 }
 
 #[tokio::test]
@@ -207,7 +208,7 @@ async fn reloading_the_response_creates_no_second_secret() {
     let hook = test.service.store().endpoint(caller.tenant()).await.unwrap().unwrap();
     assert_eq!((hook.secret.expose(), hook.old.len()), (second, 1));
     assert_eq!(hook.old[0].0.expose(), first);
-    // The address of the answer is entered again.
+    // The address of the response is opened again.
     let back = member.get(&format!("{page}/rotate")).await;
     assert_eq!((back.status, back.header("location")), (303, page));
 }
@@ -230,8 +231,8 @@ async fn a_form_without_a_valid_one_time_id_creates_nothing() {
             let wrong = wrong.map(|wrong| (name, wrong));
             let fields: Vec<_> =
                 fields.iter().copied().chain([("form", &*token)]).chain(wrong).collect();
-            let answer = member.post_raw(path, &fields).await;
-            assert_eq!(answer.status, status, "{path} {wrong:?}: {}", answer.text());
+            let response = member.post_raw(path, &fields).await;
+            assert_eq!(response.status, status, "{path} {wrong:?}: {}", response.text());
         }
     }
     assert_eq!(stored_state(&test).await, before);
@@ -249,10 +250,10 @@ async fn an_invalid_key_form_is_shown_again_with_its_values() {
         ),
     ] {
         member.language = language;
-        let answer = member.post("/dashboard/keys", &wrong).await;
-        assert_eq!(answer.status, 400);
+        let response = member.post("/dashboard/keys", &wrong).await;
+        assert_eq!(response.status, 400);
         for word in words.iter().chain(&["value=\"Ecuador\"", ">here</textarea>"]) {
-            assert!(answer.text().contains(word), "{language}: {word}");
+            assert!(response.text().contains(word), "{language}: {word}");
         }
     }
     assert_eq!(test.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
@@ -279,10 +280,10 @@ async fn a_key_form_without_its_permissions_creates_no_key() {
         ];
         for (language, words) in [("en", english), ("es", spanish)] {
             member.language = language;
-            let answer = member.post("/dashboard/keys", &fields).await;
-            assert_eq!(answer.status, 400, "{fields:?}");
-            assert!(answer.text().contains(words), "{fields:?}: {}", answer.text());
-            assert!(answer.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
+            let response = member.post("/dashboard/keys", &fields).await;
+            assert_eq!(response.status, 400, "{fields:?}");
+            assert!(response.text().contains(words), "{fields:?}: {}", response.text());
+            assert!(response.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
         }
     }
     assert_eq!(test.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
@@ -294,9 +295,9 @@ async fn a_key_is_revoked_after_confirmation_and_then_refused() {
     let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
     let question = member.page(&path).await;
     assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
-    assert!(test.api_keys(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
-    let answer = member.post(&path, &[]).await;
-    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
+    assert!(test.api_keys(&caller).await[0].revoked_at.is_none(), "not yet revoked");
+    let response = member.post(&path, &[]).await;
+    assert_eq!((response.status, response.header("location")), (303, "/dashboard/keys"));
     assert!(test.api_keys(&caller).await[0].revoked_at.is_some());
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
@@ -331,9 +332,9 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
         );
     }
     member.language = "en";
-    assert_eq!(test.api_keys(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
-    let answer = member.post(&path, &[("overlap", "3600")]).await;
-    let html = answer.text();
+    assert_eq!(test.api_keys(&caller).await[0].hash, caller.key.hash, "not yet rotated");
+    let response = member.post(&path, &[("overlap", "3600")]).await;
+    let html = response.text();
     let new = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
     assert!(html.contains("The key has a new secret."), "{html}");
     let list = member.page("/dashboard/keys").await;
@@ -344,10 +345,11 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
     assert!(!member.page("/dashboard/keys").await.contains("Old secret valid until"));
 
     for wrong in ["", "7200", "a day", "604801"] {
-        let answer = member.post(&path, &[("overlap", wrong)]).await;
-        assert_eq!(answer.status, 400, "{wrong:?}");
-        assert!(answer.text().contains("Choose one of the times"), "{wrong:?}: {}", answer.text());
-        assert!(answer.text().contains("Give this key a new secret?"), "the form is shown again");
+        let response = member.post(&path, &[("overlap", wrong)]).await;
+        assert_eq!(response.status, 400, "{wrong:?}");
+        let html = response.text();
+        assert!(html.contains("Choose one of the times"), "{wrong:?}: {html}");
+        assert!(html.contains("Give this key a new secret?"), "the form is shown again");
     }
     let html = member.post(&path, &[("overlap", "0")]).await.text();
     assert!(html.contains("the old one no longer works"), "{html}");
@@ -356,17 +358,15 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
     assert!(member.page(&path).await.contains("The key is revoked and cannot get a new secret."));
     assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
     let html = member.page("/dashboard/keys").await;
-    assert!(
-        secret_in(&html).is_none() && html.contains("Nothing was changed: the key is revoked."),
-        "{html}"
-    );
+    assert!(secret_in(&html).is_none(), "{html}");
+    assert!(html.contains("Nothing was changed: the key is revoked."), "{html}");
     let stranger = test.key("other", Environment::Sandbox).await;
     let theirs = format!("/dashboard/keys/{}/rotate", stranger.key.id);
     assert_eq!(member.get(&theirs).await.status, 404);
     assert_eq!(member.post(&theirs, &[("overlap", "0")]).await.status, 404);
 }
 
-async fn set_webhook(member: &Visitor, environment: &str, url: &str) -> Answer {
+async fn set_webhook(member: &Visitor, environment: &str, url: &str) -> HttpResponse {
     let path = format!("/dashboard/webhooks/{environment}");
     member.post(&path, &[("url", url), ("events", "parcel.created")]).await
 }
@@ -377,8 +377,8 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     let tenant = test.key("default", Environment::Sandbox).await.tenant();
     let page = "/dashboard/webhooks/sandbox";
     let act = async |action: &str| {
-        let answer = member.post(&format!("{page}/{action}"), &[]).await;
-        assert_eq!((answer.status, answer.header("location")), (303, page), "{action}");
+        let response = member.post(&format!("{page}/{action}"), &[]).await;
+        assert_eq!((response.status, response.header("location")), (303, page), "{action}");
         member.page(page).await
     };
     let secret: Secret =
@@ -391,17 +391,15 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
 
     assert_eq!(set_webhook(&member, "sandbox", "https://shop.example/other").await.status, 303);
     let html = member.page(page).await;
-    assert!(
-        secret_in(&html).is_none() && html.contains("The webhook is saved"),
-        "the secret stays"
-    );
+    assert!(secret_in(&html).is_none(), "the secret stays");
+    assert!(html.contains("The webhook is saved"));
     assert!(act("test").await.contains("webhook.test"));
     let rotated = member.post(&format!("{page}/rotate"), &[]).await;
     assert_ne!(secret_in(&rotated.text()).unwrap(), secret.expose());
     assert!(member.page(page).await.contains("Previous secret signs until"));
     let off = act("disable").await;
     assert!(off.contains("It was turned off by hand.") && off.contains(">Held<"), "{off}");
-    assert!(!off.contains("/sandbox/test\""), "what is off cannot be tested");
+    assert!(!off.contains("/sandbox/test\""), "no test while the webhook is off");
     assert!(act("test").await.contains("Nothing was sent: the webhook is turned off."));
     let on = act("enable").await;
     assert!(on.contains("Send all failed and held events again"));
@@ -456,8 +454,8 @@ async fn a_single_event_is_replayed_by_its_id() {
     assert_eq!(again.status, 303);
     assert!(member.page(page).await.contains("One event is sent again."));
     for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FA"] {
-        let answer = member.post(&format!("{page}/replay"), &[("event", unknown)]).await;
-        assert_eq!(answer.status, 404, "{unknown}");
+        let response = member.post(&format!("{page}/replay"), &[("event", unknown)]).await;
+        assert_eq!(response.status, 404, "{unknown}");
     }
 }
 
@@ -477,14 +475,14 @@ async fn a_forbidden_webhook_url_is_refused_with_a_reason() {
     for (environment, url, english, spanish) in table {
         for (language, word) in [("en", english), ("es", spanish)] {
             member.language = language;
-            let answer = set_webhook(&member, environment, url).await;
-            assert_eq!(answer.status, 400, "{url}");
-            assert!(answer.text().contains(word), "{url}: {}", answer.text());
+            let response = set_webhook(&member, environment, url).await;
+            assert_eq!(response.status, 400, "{url}");
+            assert!(response.text().contains(word), "{url}: {}", response.text());
         }
     }
-    let answer =
+    let response =
         member.post("/dashboard/webhooks/sandbox", &[("url", HOOK), ("events", "x")]).await;
-    assert_eq!(answer.status, 404);
+    assert_eq!(response.status, 404);
     assert!(member.page("/dashboard/webhooks/sandbox").await.contains("Configurar webhook"));
 }
 
@@ -493,18 +491,16 @@ async fn a_search_redirects_to_a_url_without_the_typed_text() {
     let (test, member, caller) = TestService::with_member_and_key().await;
     test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |fields: &[(&str, &str)]| {
-        let answer = member.post("/dashboard/parcels", fields).await;
-        (answer.status, answer.header("location").to_owned(), answer.text())
+        let response = member.post("/dashboard/parcels", fields).await;
+        (response.status, response.header("location").to_owned(), response.text())
     };
     let found = search(&[("number", " sb-success-0001 ")]).await;
     assert_eq!(found.1, "/dashboard/parcels/sandbox/SB-SUCCESS-0001");
     let filtered =
         search(&[("environment", "sandbox"), ("status", "DELIVERED"), ("from", "2026-01-01")])
             .await;
-    assert_eq!(
-        filtered.1,
-        "/dashboard/parcels?environment=sandbox&status=DELIVERED&from=2026-01-01"
-    );
+    let list = "/dashboard/parcels?environment=sandbox&status=DELIVERED&from=2026-01-01";
+    assert_eq!(filtered.1, list);
     for (name, typed) in
         [("number", "María Gómez"), ("number", "%_"), ("from", "María"), ("to", "1714307103")]
     {
@@ -514,11 +510,14 @@ async fn a_search_redirects_to_a_url_without_the_typed_text() {
     }
     let strange = search(&[("status", "María"), ("environment", "María"), ("page", "María")]).await;
     assert_eq!(strange.1, "/dashboard/parcels?environment=production");
-    let lost = search(&[("number", "SB-SUCCESS-0009"), ("environment", "sandbox")]).await;
-    assert_eq!(lost.0, 400);
-    assert!(lost.2.contains("No parcel matches."));
-    assert!(!lost.2.contains("SB-SUCCESS-0001"), "a list below would be read as what was found");
-    assert_eq!(ErrorCode::ValidationFailed.status(), lost.0);
+    let missing = search(&[("number", "SB-SUCCESS-0009"), ("environment", "sandbox")]).await;
+    assert_eq!(missing.0, 400);
+    assert!(missing.2.contains("No parcel matches."));
+    assert!(
+        !missing.2.contains("SB-SUCCESS-0001"),
+        "no list is shown below a search without results"
+    );
+    assert_eq!(ErrorCode::ValidationFailed.status(), missing.0);
 }
 
 #[tokio::test]
@@ -527,20 +526,17 @@ async fn the_search_field_finds_numbers_references_and_names() {
     test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |text: &str| {
         let fields = [("environment", "sandbox"), ("number", text)];
-        let answer = member.post("/dashboard/parcels", &fields).await;
-        (answer.status, answer.header("location").to_owned(), answer.text())
+        let response = member.post("/dashboard/parcels", &fields).await;
+        (response.status, response.header("location").to_owned(), response.text())
     };
     for only in ["0001", "sb success"] {
         let (status, address, _) = search(only).await;
-        assert_eq!(
-            (status, &*address),
-            (303, "/dashboard/parcels/sandbox/SB-SUCCESS-0001"),
-            "{only}"
-        );
+        let parcel = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
+        assert_eq!((status, &*address), (303, parcel), "{only}");
     }
     test.order(&caller, "SB-SECOND-0002").await;
     let (status, address, html) = search("sb-s").await;
-    assert_eq!((status, &*address), (200, ""), "what was typed is in no address");
+    assert_eq!((status, &*address), (200, ""), "the URL does not contain the typed text");
     assert!(html.contains("SB-SUCCESS-0001") && html.contains("SB-SECOND-0002"));
     assert!(html.contains("value=\"sb-s\"") && !html.contains("parcels.csv"), "{html}");
     // An exact number comes before those that begin with it.

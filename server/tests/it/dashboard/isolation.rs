@@ -130,10 +130,10 @@ async fn no_page_is_shown_without_signing_in() {
     for session in [None, Some("guess".to_owned())] {
         visitor.session = session;
         for path in pages(&caller) {
-            let answer = visitor.get(&path).await;
-            assert_eq!(answer.status, 303, "{path}");
-            assert!(answer.header("location").starts_with("/dashboard/sign-in"), "{path}");
-            assert!(answer.bytes.is_empty(), "{path}");
+            let response = visitor.get(&path).await;
+            assert_eq!(response.status, 303, "{path}");
+            assert!(response.header("location").starts_with("/dashboard/sign-in"), "{path}");
+            assert!(response.bytes.is_empty(), "{path}");
         }
         let posted = visitor.post_raw("/dashboard/keys", &[("name", "Shop")]).await;
         assert_eq!(posted.status, 401);
@@ -148,8 +148,8 @@ async fn a_parcel_is_visible_in_its_environment_only() {
     let owner = service.member("neighbour").await;
     assert_eq!(caller.tenant().environment, Environment::Sandbox);
     for path in [NUMBER, "SB-SUCCESS-0001/label.png"] {
-        let answer = owner.get(&format!("/dashboard/parcels/production/{path}")).await;
-        assert_eq!(answer.status, 404);
+        let response = owner.get(&format!("/dashboard/parcels/production/{path}")).await;
+        assert_eq!(response.status, 404);
     }
     assert_eq!(owner.get("/dashboard/parcels/mars/SB-SUCCESS-0001").await.status, 404);
     assert_eq!(owner.get("/dashboard/parcels/sandbox/SB-SUCCESS-0001/label.exe").await.status, 404);

@@ -50,7 +50,8 @@ async fn a_shops_first_day_in_a_browser() {
     let session = cookies.iter().find(|cookie| cookie["name"] == "__Host-parcelo_session").unwrap();
     assert!(session["httpOnly"] == true && session["secure"] == true, "{session}");
     assert_eq!(session["sameSite"], "Strict");
-    assert_eq!(browser.run_script("return document.cookie").await, "", "no script sees it");
+    let cookie = browser.run_script("return document.cookie").await;
+    assert_eq!(cookie, "", "scripts cannot read the cookie");
 
     // Make a key: it is shown once, and one click selects it all.
     browser.open(&format!("{dashboard}/keys")).await;
@@ -114,7 +115,7 @@ async fn a_shops_first_day_in_a_browser() {
     assert_eq!(browser.text("h1").await, "Revoke this key?");
     browser.click_and_wait("main button.danger").await;
     assert!(browser.text("main").await.contains("The key is revoked."));
-    until("it is refused", async || client.health().await.is_err()).await;
+    until("the key is refused", async || client.health().await.is_err()).await;
     let refused = client.orders().create(&an_order("browser-0003")).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Authentication);
 

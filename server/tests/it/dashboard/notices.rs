@@ -8,9 +8,9 @@ const HOOK: &str = "https://shop.example/hook";
 
 async fn set_webhook(member: &Visitor, environment: &str) -> String {
     let path = format!("/dashboard/webhooks/{environment}");
-    let answer = member.post(&path, &[("url", HOOK)]).await;
-    assert_eq!(answer.status, 200);
-    secret_in(&answer.text()).unwrap().to_owned()
+    let response = member.post(&path, &[("url", HOOK)]).await;
+    assert_eq!(response.status, 200);
+    secret_in(&response.text()).unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -89,9 +89,9 @@ async fn a_name_with_invisible_characters_is_refused() {
     let (test, mut member) = TestService::with_member().await;
     for (language, words) in [("en", "invisible character"), ("es", "carácter invisible")] {
         member.language = language;
-        let answer = member.post("/dashboard/keys", &[("name", "a\u{202E}b")]).await;
-        assert_eq!(answer.status, 400, "{language}");
-        assert!(answer.text().contains(words), "{}", answer.text());
+        let response = member.post("/dashboard/keys", &[("name", "a\u{202E}b")]).await;
+        assert_eq!(response.status, 400, "{language}");
+        assert!(response.text().contains(words), "{}", response.text());
     }
     let keys = test.service.store().credentials::<parcelo_server::internals::ApiKeyScope>();
     assert_eq!(keys.await.unwrap().len(), 0);

@@ -31,10 +31,8 @@ async fn a_parcel_page_shows_sender_receiver_and_contents() {
     }
     assert!(page.contains("=1+1") && page.contains("invoice.pdf"));
     let invoice = member.get(&format!("{PAGE}/invoice.pdf")).await;
-    assert_eq!(
-        invoice.header("content-disposition"),
-        "attachment; filename=\"SB-SUCCESS-0001-invoice.pdf\""
-    );
+    let disposition = "attachment; filename=\"SB-SUCCESS-0001-invoice.pdf\"";
+    assert_eq!(invoice.header("content-disposition"), disposition);
     assert!(invoice.bytes.starts_with(b"%PDF-"));
 }
 
@@ -43,8 +41,8 @@ async fn an_order_is_voided_once_and_loses_its_label() {
     let service = with_parcel().await;
     let member = service.member("default").await;
     for _ in 0..2 {
-        let answer = member.post(PAGE, &[("action", "void")]).await;
-        assert_eq!((answer.status, answer.header("location")), (303, PAGE));
+        let response = member.post(PAGE, &[("action", "void")]).await;
+        assert_eq!((response.status, response.header("location")), (303, PAGE));
         let page = member.page(PAGE).await;
         assert!(page.contains("The order is voided") && !page.contains("value=\"void\""));
         assert!(!page.contains("Promised day"), "it will not arrive");
@@ -99,9 +97,9 @@ async fn the_csv_of_a_search_has_all_its_parcels_and_no_formula() {
     let member = service.member("default").await;
     let list = member.page("/dashboard/parcels?environment=sandbox").await;
     assert!(list.contains("/dashboard/parcels.csv?environment=sandbox"));
-    let answer = member.get("/dashboard/parcels.csv?environment=sandbox").await;
-    assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8");
-    let file = answer.text();
+    let response = member.get("/dashboard/parcels.csv?environment=sandbox").await;
+    assert_eq!(response.header("content-type"), "text/csv; charset=utf-8");
+    let file = response.text();
     assert_eq!(file.lines().count(), 1 + 121);
     let own = file.lines().find(|line| line.starts_with(NUMBER)).unwrap();
     assert!(own.contains(",'=1+1,"), "{own}");
@@ -136,10 +134,8 @@ async fn the_labels_of_a_page_or_manifest_are_one_file() {
     assert!(page.contains(link));
     assert_eq!(labels(&member.get(link).await.bytes), 1);
     let pdf = member.get(&link.replace(".zpl", ".pdf")).await;
-    assert_eq!(
-        pdf.header("content-disposition"),
-        "attachment; filename=\"labels-176-12345675.pdf\""
-    );
+    let disposition = "attachment; filename=\"labels-176-12345675.pdf\"";
+    assert_eq!(pdf.header("content-disposition"), disposition);
     assert!(pdf.bytes.starts_with(b"%PDF-"));
 
     service.set_password("other").await;
@@ -169,18 +165,18 @@ async fn a_password_change_needs_the_old_one_and_ends_sessions() {
     ];
     for (password, first, again, fault) in table {
         let fields = [("password", password), ("new", first), ("again", again)];
-        let answer = member.post(path, &fields).await;
-        assert_eq!(answer.status, 400, "{fault}");
-        assert!(answer.text().contains(fault), "{fault}");
-        assert!(!answer.text().contains(new), "no password is shown");
+        let response = member.post(path, &fields).await;
+        assert_eq!(response.status, 400, "{fault}");
+        assert!(response.text().contains(fault), "{fault}");
+        assert!(!response.text().contains(new), "no password is shown");
         let field = "autofocus aria-invalid=\"true\" aria-describedby=\"password-fault\"";
-        assert!(answer.text().contains(field), "the browser scrolls to it");
+        assert!(response.text().contains(field), "the browser scrolls to it");
     }
-    let answer = member.post(path, &[("password", PASSWORD), ("new", new), ("again", new)]).await;
-    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/settings"));
+    let response = member.post(path, &[("password", PASSWORD), ("new", new), ("again", new)]).await;
+    assert_eq!((response.status, response.header("location")), (303, "/dashboard/settings"));
     assert_eq!(other.get("/dashboard").await.status, 303, "other sessions have ended");
     assert_eq!(member.get("/dashboard").await.status, 303, "the old token opens nothing");
-    member.session = cookie(&answer, "__Host-parcelo_session");
+    member.session = cookie(&response, "__Host-parcelo_session");
     assert!(member.page("/dashboard/settings").await.contains("The password is changed"));
     assert_eq!(service.visitor().sign_in("default", PASSWORD).await.status, 401);
     assert_eq!(service.visitor().sign_in("default", new).await.status, 303);
@@ -224,7 +220,7 @@ async fn a_form_from_another_session_changes_no_parcel() {
     let service = with_parcel().await;
     let (member, other) = (service.member("default").await, service.member("default").await);
     let token = token_in(&other.page("/dashboard/keys/new").await);
-    let answer = member.post_raw(PAGE, &[("action", "void"), ("form", &token)]).await;
-    assert_eq!(answer.status, 403);
+    let response = member.post_raw(PAGE, &[("action", "void"), ("form", &token)]).await;
+    assert_eq!(response.status, 403);
     assert!(member.page(PAGE).await.contains("value=\"void\""));
 }

@@ -5,7 +5,7 @@ use parcelo_server::internals::{Actor, Millis};
 
 use super::service::{NOW, TestService, Visitor, disable_webhook_by_410, marked_order, secret_in};
 use crate::{
-    api::{Answer, send},
+    api::{HttpResponse, send},
     running::TestSetup,
     tracking_page::contrast,
 };
@@ -30,7 +30,7 @@ async fn service_with_data() -> (TestService, Visitor) {
     (service, member)
 }
 
-fn assert_safe(answer: &Answer) {
+fn assert_safe(response: &HttpResponse) {
     let table = [
         ("cache-control", "no-store"),
         ("referrer-policy", "no-referrer"),
@@ -43,7 +43,7 @@ fn assert_safe(answer: &Answer) {
         ),
     ];
     for (name, value) in table {
-        assert_eq!(answer.header(name), value);
+        assert_eq!(response.header(name), value);
     }
 }
 
@@ -53,14 +53,11 @@ async fn every_page_has_both_languages_and_no_script_or_style() {
     for (path, english, spanish) in PAGES {
         for (language, heading) in [("en", english), ("es", spanish)] {
             member.language = language;
-            let answer = member.get(path).await;
-            assert_eq!(
-                (answer.status, answer.header("content-language")),
-                (200, language),
-                "{path}"
-            );
-            assert_safe(&answer);
-            let html = answer.text();
+            let response = member.get(path).await;
+            assert_eq!(response.status, 200, "{path}");
+            assert_eq!(response.header("content-language"), language, "{path}");
+            assert_safe(&response);
+            let html = response.text();
             assert!(html.contains(&format!("<html lang=\"{language}\">")), "{path}");
             assert!(html.contains(&format!(">{heading}</h")), "{path}: {heading}");
             for part in
@@ -72,11 +69,8 @@ async fn every_page_has_both_languages_and_no_script_or_style() {
                 assert!(!html.contains(foreign), "{path}: {foreign}");
             }
             assert_eq!(html.matches("aria-current=\"page\"").count(), 1, "{path}");
-            assert_eq!(
-                html.matches("<form").count(),
-                html.matches("name=\"form\"").count(),
-                "{path}"
-            );
+            let count = |part: &str| html.matches(part).count();
+            assert_eq!(count("<form"), count("name=\"form\""), "{path}");
         }
     }
 }
@@ -88,9 +82,9 @@ async fn the_chosen_language_is_kept_and_overrides_the_browser() {
     assert!(
         english.contains("href=\"/dashboard/parcels?environment=sandbox&#38;page=1&#38;lang=es\"")
     );
-    let answer = member.get("/dashboard?lang=es").await;
-    assert_eq!(answer.header("content-language"), "es");
-    let cookie = answer.header("set-cookie").to_owned();
+    let response = member.get("/dashboard?lang=es").await;
+    assert_eq!(response.header("content-language"), "es");
+    let cookie = response.header("set-cookie").to_owned();
     assert!(cookie.starts_with("__Host-parcelo_language=es; Path=/;"), "{cookie}");
     let cookies = format!(
         "__Host-parcelo_language=es; __Host-parcelo_session={}",
@@ -122,13 +116,13 @@ async fn errors_are_pages_that_say_what_to_do() {
     for (method, path, status, english, spanish) in table {
         for (language, words) in [("en", english), ("es", spanish)] {
             member.language = language;
-            let answer = send(member.request(method, path)).await;
-            assert_eq!(answer.status, status, "{method} {path}");
-            assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
-            assert_safe(&answer);
-            assert!(answer.text().contains(words), "{method} {path}: {}", answer.text());
-            assert!(answer.text().contains("href=\"/dashboard\""), "{path}");
-            assert_eq!(answer.headers.contains_key("allow"), status == 405, "{path}");
+            let response = send(member.request(method, path)).await;
+            assert_eq!(response.status, status, "{method} {path}");
+            assert_eq!(response.header("content-type"), "text/html; charset=utf-8");
+            assert_safe(&response);
+            assert!(response.text().contains(words), "{method} {path}: {}", response.text());
+            assert!(response.text().contains("href=\"/dashboard\""), "{path}");
+            assert_eq!(response.headers.contains_key("allow"), status == 405, "{path}");
         }
     }
     // Only the operators' listener has the pages.
@@ -180,14 +174,12 @@ async fn the_overview_links_to_parcels_past_their_promised_day() {
     service.clock.set(NOW);
     let member = service.member("default").await;
     let html = member.page("/dashboard").await;
-    assert!(html.contains(&format!("{text}1 ")), "the sandbox's waits for no one: {html}");
+    assert!(html.contains(&format!("{text}1 ")), "the sandbox parcel is not counted: {html}");
     let link = "/dashboard/parcels?environment=production&#38;status=LABEL_GENERATED&#38;from=";
     assert!(html.contains(link), "{html}");
     let html = member.page("/dashboard?lang=es").await;
-    assert!(
-        html.contains("Paquetes con la fecha prometida vencida (Etiqueta generada): 1"),
-        "{html}"
-    );
+    let late = "Paquetes con la fecha prometida vencida (Etiqueta generada): 1";
+    assert!(html.contains(late), "{html}");
 }
 
 #[tokio::test]
@@ -254,7 +246,8 @@ async fn the_overview_says_that_a_webhook_was_turned_off() {
     service.service.endpoints(Actor::Server).enable(tenant).await.unwrap();
     assert!(!member.page("/dashboard?lang=en").await.contains(en));
     service.service.endpoints(Actor::Server).disable(tenant).await.unwrap();
-    assert!(!member.page("/dashboard").await.contains(en), "who turned it off knows");
+    let shown = member.page("/dashboard").await;
+    assert!(!shown.contains(en), "no notice to the user who turned it off");
 }
 
 #[tokio::test]
@@ -281,16 +274,13 @@ async fn a_parcel_page_shows_history_order_and_label() {
         ("pdf", b"%PDF", "application/pdf"),
         ("zpl", b"^XA", "text/plain"),
     ] {
-        let answer = member.get(&format!("{path}/label.{file}")).await;
-        assert!(answer.bytes.starts_with(begin), "{file}");
-        assert!(
-            answer.header("content-type").starts_with(kind),
-            "{}",
-            answer.header("content-type")
-        );
+        let response = member.get(&format!("{path}/label.{file}")).await;
+        assert!(response.bytes.starts_with(begin), "{file}");
+        let content_type = response.header("content-type");
+        assert!(content_type.starts_with(kind), "{content_type}");
         let disposition = if file == "png" { "inline" } else { "attachment" };
-        assert!(answer.header("content-disposition").starts_with(disposition));
-        assert_safe(&answer);
+        assert!(response.header("content-disposition").starts_with(disposition));
+        assert_safe(&response);
     }
     let void =
         serde_json::json!({ "idempotencyKey": "void-0002", "trackingNumbers": ["SB-NORMAL-0002"] });
@@ -358,16 +348,15 @@ async fn keys_are_paginated_with_new_ones_on_the_first_page() {
     assert!(first.contains("Shop 59") && first.contains("Shop 10") && !first.contains("Shop 09"));
     assert!(first.contains("href=\"/dashboard/keys?page=2\" rel=\"next\""), "{first}");
     let second = member.page("/dashboard/keys?page=2").await;
-    assert!(
-        second.contains("Shop 09") && second.contains("Shop 00") && !second.contains("Shop 10")
-    );
+    assert!(second.contains("Shop 09") && second.contains("Shop 00"));
+    assert!(!second.contains("Shop 10"));
     assert!(second.contains("href=\"/dashboard/keys\" rel=\"prev\""), "{second}");
     assert!(!second.contains("rel=\"next\"") && !first.contains("rel=\"prev\""));
     for odd in ["0", "x", "-1"] {
         assert!(member.page(&format!("/dashboard/keys?page={odd}")).await.contains("Shop 59"));
     }
     let past = member.page("/dashboard/keys?page=9").await;
-    assert!(past.contains("Shop 00") && past.contains("rel=\"prev\""), "the last one there is");
+    assert!(past.contains("Shop 00") && past.contains("rel=\"prev\""), "the last page is shown");
 }
 
 #[tokio::test]
@@ -377,18 +366,17 @@ async fn legacy_calls_are_counted_at_once() {
     service.service.count_legacy_use(&caller, NOW);
     service.service.count_legacy_use(&caller, NOW);
     let html = member.page("/dashboard/legacy").await;
-    assert!(
-        html.contains("<td>2026-01-30</td><td>Old shop</td><td class=\"amount\">2</td>"),
-        "{html}"
-    );
+    let row = "<td>2026-01-30</td><td>Old shop</td><td class=\"amount\">2</td>";
+    assert!(html.contains(row), "{html}");
 }
 
 #[tokio::test]
 async fn every_text_has_a_contrast_of_at_least_four_and_a_half() {
     let service = TestService::new().await;
-    let answer = service.visitor().get("/dashboard/style.css").await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, "text/css; charset=utf-8"));
-    let style = answer.text();
+    let response = service.visitor().get("/dashboard/style.css").await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), "text/css; charset=utf-8");
+    let style = response.text();
     for night in [false, true] {
         // Each sheet has the day's colours first, then the night's.
         let colour = |name: &str| {
@@ -462,10 +450,7 @@ async fn no_personal_data_or_secret_is_logged() {
     member.post("/dashboard/parcels", &[("number", "CanarySearch")]).await;
     running.stop();
     let logs: String = setup.output().lines().skip(printed).collect();
-    assert!(
-        logs.contains("/dashboard/parcels/{environment}/{number}/{file}"),
-        "visits are logged: {logs}"
-    );
+    assert!(logs.contains("/dashboard/parcels/{environment}/{number}/{file}"), "{logs}");
     let session = member.session.clone().unwrap();
     let more = ["Canary", "SB-SUCCESS", &password, &secret, &hook, &session, "canary.example"];
     for mark in marks.iter().chain(&more) {

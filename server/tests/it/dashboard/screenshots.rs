@@ -157,7 +157,7 @@ async fn deliver_due_events(test: &TestService) {
         }
         for (index, event) in (0..).zip(due) {
             let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
-            let answer = match (round, index) {
+            let response = match (round, index) {
                 (0, 1) => Err(DeliveryError::TimedOut),
                 _ => Ok(EndpointResponse {
                     status: 204,
@@ -165,7 +165,8 @@ async fn deliver_due_events(test: &TestService) {
                     body_prefix: b"taken".to_vec(),
                 }),
             };
-            let outcome = AttemptResult { at: test.service.now(), millis: 84 + index * 7, answer };
+            let outcome =
+                AttemptResult { at: test.service.now(), millis: 84 + index * 7, answer: response };
             test.service.settle_delivery(delivery, outcome).await.unwrap();
         }
     }

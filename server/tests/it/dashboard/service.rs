@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use url::form_urlencoded;
 
 use crate::{
-    api::{Answer, order, order_with_number, send, with},
+    api::{HttpResponse, order, order_with_number, send, with},
     cluster::{self, Database},
 };
 
@@ -142,8 +142,8 @@ impl TestService {
     /// Signs a visitor in to an account.
     pub(super) async fn member(&self, account: &str) -> Visitor {
         let mut visitor = self.visitor();
-        let answer = visitor.sign_in(account, PASSWORD).await;
-        assert_eq!(answer.status, 303, "{}", answer.text());
+        let response = visitor.sign_in(account, PASSWORD).await;
+        assert_eq!(response.status, 303, "{}", response.text());
         visitor
     }
 }
@@ -194,25 +194,25 @@ impl Visitor {
         if cookies.is_empty() { request } else { request.header("cookie", cookies.join("; ")) }
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> HttpResponse {
         self.send(self.request("GET", path)).await
     }
 
     /// Sends a request, and keeps the flash cookie of the response for the next page.
-    pub(super) async fn send(&self, request: RequestBuilder) -> Answer {
-        let answer = send(request).await;
-        let mut set = answer.headers.get_all("set-cookie").iter();
+    pub(super) async fn send(&self, request: RequestBuilder) -> HttpResponse {
+        let response = send(request).await;
+        let mut set = response.headers.get_all("set-cookie").iter();
         if set.any(|line| line.as_bytes().starts_with(FLASH.as_bytes())) {
-            *self.flash.lock().unwrap() = cookie(&answer, FLASH);
+            *self.flash.lock().unwrap() = cookie(&response, FLASH);
         }
-        answer
+        response
     }
 
     /// Returns the HTML of a page, which must exist.
     pub(super) async fn page(&self, path: &str) -> String {
-        let answer = self.get(path).await;
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.text()
+        let response = self.get(path).await;
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.text()
     }
 
     /// Returns the token that this visitor's forms contain.
@@ -221,7 +221,7 @@ impl Visitor {
     }
 
     /// Sends a form with the hidden fields that its page contains.
-    pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
         let hidden = self.hidden_fields(path).await;
         let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
         self.post_raw(path, &[fields, &hidden].concat()).await
@@ -248,7 +248,7 @@ impl Visitor {
     }
 
     /// Sends a form with only these fields.
-    pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
         self.send(self.form(path, fields)).await
     }
 
@@ -260,18 +260,18 @@ impl Visitor {
     }
 
     /// Loads the sign-in form and submits it, as a browser does.
-    pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> Answer {
+    pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> HttpResponse {
         let form = self.get("/dashboard/sign-in").await;
         self.guest = cookie(&form, "__Host-parcelo_guest").or(self.guest.take());
         let token = token_in(&form.text());
         let fields = [("form", token.as_str()), ("account", account), ("password", password)];
-        let answer = self.post_raw("/dashboard/sign-in", &fields).await;
-        self.session = cookie(&answer, "__Host-parcelo_session").or(self.session.take());
-        answer
+        let response = self.post_raw("/dashboard/sign-in", &fields).await;
+        self.session = cookie(&response, "__Host-parcelo_session").or(self.session.take());
+        response
     }
 }
 
-/// Sets up a webhook and turns it off: its receiver answers the first event with 410.
+/// Sets up a webhook and turns it off: its receiver responds to the first event with 410.
 pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, allowed_hosts) = (
@@ -288,9 +288,9 @@ pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
         .unwrap()
         .remove(0);
     let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
-    let answer = Ok(EndpointResponse { status: 410, retry_after: None, body_prefix: Vec::new() });
+    let response = Ok(EndpointResponse { status: 410, retry_after: None, body_prefix: Vec::new() });
     test.service
-        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
+        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer: response })
         .await
         .unwrap();
 }
@@ -308,8 +308,8 @@ pub(super) fn token_in(html: &str) -> String {
 }
 
 /// Returns the value of a cookie that a response sets and does not remove.
-pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
-    let lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+pub(super) fn cookie(response: &HttpResponse, name: &str) -> Option<String> {
+    let lines = response.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
     let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()?;
     let value = value.split(';').next().unwrap();
     (!value.is_empty()).then(|| value.to_owned())

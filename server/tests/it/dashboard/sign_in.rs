@@ -10,12 +10,12 @@ use parcelo_server::internals::{Millis, SESSION_LIFETIME_MILLIS};
 
 use super::service::{PASSWORD, TestService, Visitor, cookie, token_in};
 use crate::{
-    api::Answer,
+    api::HttpResponse,
     running::{BINARY, TestSetup},
 };
 
-fn status_and_location(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.header("location"))
+fn status_and_location(response: &HttpResponse) -> (u16, &str) {
+    (response.status, response.header("location"))
 }
 
 #[tokio::test]
@@ -31,8 +31,8 @@ async fn only_the_right_password_signs_in() {
     ];
     for (account, password, status) in table {
         let mut visitor = test.visitor();
-        let answer = visitor.sign_in(account, password).await;
-        assert_eq!(answer.status, status, "{account:?} {password:?}");
+        let response = visitor.sign_in(account, password).await;
+        assert_eq!(response.status, status, "{account:?} {password:?}");
         assert_eq!(visitor.session.is_some(), status == 303);
         let overview = visitor.get("/dashboard").await;
         assert_eq!(overview.status, if status == 303 { 200 } else { 303 }, "{account:?}");
@@ -49,10 +49,10 @@ async fn a_wrong_password_looks_like_an_unknown_account() {
     };
     let ((known, one), (unknown, other)) = (wrong("default").await, wrong("unknown").await);
     assert_eq!((known.status, unknown.status), (401, 401));
-    let plain = |answer: &Answer, visitor: &Visitor, account: &str| {
-        let token = token_in(&answer.text());
+    let plain = |response: &HttpResponse, visitor: &Visitor, account: &str| {
+        let token = token_in(&response.text());
         assert!(visitor.guest.is_some());
-        answer.text().replace(&token, "").replace(account, "")
+        response.text().replace(&token, "").replace(account, "")
     };
     assert_eq!(plain(&known, &one, "default"), plain(&unknown, &other, "unknown"));
     assert!(known.text().contains("Incorrect account or password"));
@@ -61,8 +61,9 @@ async fn a_wrong_password_looks_like_an_unknown_account() {
 #[tokio::test]
 async fn the_cookie_is_http_only_same_site_and_secure() {
     let test = TestService::new().await;
-    let answer = test.visitor().sign_in("default", PASSWORD).await;
-    let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+    let response = test.visitor().sign_in("default", PASSWORD).await;
+    let mut lines =
+        response.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
     let line = lines.rfind(|line| line.starts_with("__Host-parcelo_session=")).unwrap();
     for flag in ["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
         assert!(line.split("; ").any(|part| part == flag), "{line}: {flag}");
@@ -98,8 +99,8 @@ async fn signing_in_again_ends_the_previous_session() {
     again.guest = cookie(&form, "__Host-parcelo_guest");
     again.session.clone_from(&first.session);
     let fields = [("form", token.as_str()), ("account", "default"), ("password", PASSWORD)];
-    let answer = again.post_raw("/dashboard/sign-in", &fields).await;
-    let second = cookie(&answer, "__Host-parcelo_session");
+    let response = again.post_raw("/dashboard/sign-in", &fields).await;
+    let second = cookie(&response, "__Host-parcelo_session");
     assert!(second.is_some() && second != first.session);
     assert_eq!(first.get("/dashboard").await.status, 303);
 }
@@ -115,17 +116,17 @@ async fn a_session_ends_after_exactly_twelve_hours() {
     assert_eq!(posted.status, 401, "the form to sign in is shown");
     test.service.purge_sessions().await.unwrap();
     test.advance_clock(-Millis::HOUR);
-    assert_eq!(member.get("/dashboard").await.status, 303, "it is not there any more");
+    assert_eq!(member.get("/dashboard").await.status, 303, "the session is deleted");
 }
 
 #[tokio::test]
 async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
     let (_test, member) = TestService::with_member().await;
     let copy = member.clone();
-    let answer = member.post("/dashboard/sign-out", &[]).await;
-    assert_eq!(status_and_location(&answer), (303, "/dashboard/sign-in"));
-    assert_eq!(cookie(&answer, "__Host-parcelo_session"), None);
-    assert!(answer.headers.get_all("set-cookie").iter().any(|line| {
+    let response = member.post("/dashboard/sign-out", &[]).await;
+    assert_eq!(status_and_location(&response), (303, "/dashboard/sign-in"));
+    assert_eq!(cookie(&response, "__Host-parcelo_session"), None);
+    assert!(response.headers.get_all("set-cookie").iter().any(|line| {
         line.to_str().unwrap().starts_with("__Host-parcelo_session=; ")
             && line.to_str().unwrap().contains("Max-Age=0")
     }));
@@ -139,10 +140,8 @@ async fn a_new_password_ends_all_sessions_of_its_account_only() {
     let (one, two, other) =
         (test.member("default").await, test.member("default").await, test.member("other").await);
     test.set_password("default").await;
-    assert_eq!(
-        (one.get("/dashboard").await.status, two.get("/dashboard").await.status),
-        (303, 303)
-    );
+    assert_eq!(one.get("/dashboard").await.status, 303);
+    assert_eq!(two.get("/dashboard").await.status, 303);
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
@@ -160,7 +159,7 @@ impl PasswordGuesser {
         Self { form, token: token_in(&page.text()) }
     }
 
-    async fn try_password(&self, account: &str, client: &str, password: &str) -> Answer {
+    async fn try_password(&self, account: &str, client: &str, password: &str) -> HttpResponse {
         let fields = [("form", self.token.as_str()), ("account", account), ("password", password)];
         let request = self.form.form("/dashboard/sign-in", &fields);
         crate::api::send(request.header("x-forwarded-for", client)).await
@@ -196,8 +195,8 @@ async fn after_five_failures_an_ip_address_waits_ever_longer() {
     assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
-        let answer = guesser.try_password("other", &format!("2001:db8::{last}"), "wrong").await;
-        assert_eq!(answer.status, 401);
+        let response = guesser.try_password("other", &format!("2001:db8::{last}"), "wrong").await;
+        assert_eq!(response.status, 401);
     }
     assert_eq!(guesser.try_password("other", "2001:db8::ffff", PASSWORD).await.status, 429);
 }
@@ -218,9 +217,9 @@ async fn guessing_throttles_an_account_but_not_its_owner() {
     assert_eq!(guesser.try_password("default", "2001:db8:7::1", PASSWORD).await.status, 303);
     let member = test.member("default").await;
     for client in 1..=10 {
-        let answer =
+        let response =
             guesser.try_password("default", &format!("198.51.100.{client}"), "wrong").await;
-        assert_eq!(answer.status, 401);
+        assert_eq!(response.status, 401);
     }
     for account in ["default", "unknown"] {
         // The response does not show whether the account exists.
@@ -230,7 +229,7 @@ async fn guessing_throttles_an_account_but_not_its_owner() {
         let refused = guesser.try_password(account, "192.0.2.1", PASSWORD).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, "60"), "{account}");
     }
-    assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
+    assert_eq!(member.get("/dashboard").await.status, 200, "a signed-in user is not throttled");
     let again = guesser.try_password("default", "2001:db8:7::2", PASSWORD).await;
     assert_eq!(again.status, 303, "from a network that signed in before");
     let mut elsewhere = PasswordGuesser::new(&test).await;
@@ -238,11 +237,8 @@ async fn guessing_throttles_an_account_but_not_its_owner() {
     let again = elsewhere.try_password("default", "192.0.2.77", PASSWORD).await;
     assert_eq!(again.status, 303, "with a session, from anywhere");
     test.advance_clock(Millis::MINUTE);
-    assert_eq!(
-        guesser.try_password("default", "192.0.2.1", PASSWORD).await.status,
-        303,
-        "it is a pause"
-    );
+    let later = guesser.try_password("default", "192.0.2.1", PASSWORD).await;
+    assert_eq!(later.status, 303, "the pause ends");
 }
 
 #[tokio::test]
@@ -263,13 +259,10 @@ async fn the_sign_in_form_must_come_from_its_own_page() {
         one.form("/dashboard/sign-in", &fields(&own)).header("sec-fetch-site", "cross-site");
     assert_eq!(crate::api::send(cross).await.status, 403);
     let without = Visitor { guest: None, ..one.clone() };
-    let answer = without.post_raw("/dashboard/sign-in", &fields(&own)).await;
-    assert_eq!(answer.status, 403);
-    assert!(
-        answer.text().contains("does not keep cookies"),
-        "it says what to do: {}",
-        answer.text()
-    );
+    let response = without.post_raw("/dashboard/sign-in", &fields(&own)).await;
+    assert_eq!(response.status, 403);
+    let html = response.text();
+    assert!(html.contains("does not keep cookies"), "it says what to do: {html}");
     assert_eq!(one.post_raw("/dashboard/sign-in", &fields(&own)).await.status, 303);
 }
 

@@ -15,7 +15,7 @@ const ID_AND_TYPE: &str = "receiver.nationalId|receiver.idType";
 const ZIP_AND_PROVINCE: &str = "receiver.address.zipCode|receiver.address.province";
 const CITY_AND_PROVINCE: &str = "receiver.address.city|receiver.address.province";
 
-fn assert_says(to: &str, at: &str, value: &Value, text: &str) {
+fn assert_message_contains(to: &str, at: &str, value: &Value, text: &str) {
     let message = fault(to, at, value).message;
     assert!(message.contains(text), "{message}");
 }
@@ -38,17 +38,17 @@ fn the_province_and_postal_code_of_ecuador_are_checked_together() {
              ["000101", "17"]]
         "#,
     ));
-    assert_says(
+    assert_message_contains(
         "EC",
         ZIP_AND_PROVINCE,
         &json!(["170515", "Guayas"]),
         "170515 belongs to Pichincha, not Guayas",
     );
-    assert_says("EC", ZIP, &json!(170_150), "in quotes");
+    assert_message_contains("EC", ZIP, &json!(170_150), "in quotes");
 }
 
 #[test]
-fn an_ecuadorian_cedula_has_a_valid_form_and_a_likely_check_digit() {
+fn an_ecuadorian_cedula_has_a_checked_form_and_check_digit() {
     assert_refused(rules(
         r#"
         EC receiver.nationalId REQUIRED ["1714307103"] [null, "", " "]
@@ -102,7 +102,7 @@ fn an_address_without_a_required_part_has_a_warning() {
 }
 
 #[test]
-fn an_ecuadorian_ruc_has_a_valid_form_and_a_likely_check_digit() {
+fn an_ecuadorian_ruc_has_a_checked_form_and_check_digit() {
     assert_refused(rules(
         r#"
         EC receiver.nationalId|receiver.idType INVALID_FORMAT
@@ -174,7 +174,7 @@ fn bogota_is_found_by_all_its_names() {
 }
 
 #[test]
-fn a_colombian_cedula_is_required_and_a_wrong_postal_code_is_a_warning() {
+fn colombia_requires_a_cedula_and_warns_of_a_wrong_postal_code() {
     assert_refused(rules(
         r#"
         CO receiver.nationalId REQUIRED ["123456"] [null, ""]
@@ -281,11 +281,11 @@ fn a_mexican_postal_code_has_5_digits_and_matches_its_state() {
         MX receiver.address.zipCode POSTAL_STATE_MISMATCH ["44100"] ["06600", "17000", "00100"]
         "#,
     ));
-    assert_says("MX", ZIP, &json!(44100), "in quotes");
+    assert_message_contains("MX", ZIP, &json!(44100), "in quotes");
 }
 
 #[test]
-fn a_mexican_rfc_has_a_valid_form_and_a_likely_check_digit() {
+fn a_mexican_rfc_has_a_checked_form_and_check_digit() {
     assert_refused(rules(
         r#"
         MX receiver.nationalId INVALID_FORMAT
@@ -302,7 +302,7 @@ fn a_mexican_rfc_has_a_valid_form_and_a_likely_check_digit() {
             ["GODE561231GR8"] ["GODE561231GR7", "SAT970701NNA", "ÑAÑ&561231GRA", "GODE000229GR8"]
         "#,
     ));
-    assert_says("MX", ID, &json!("GODE561231HDFRRN09"), "CURP");
+    assert_message_contains("MX", ID, &json!("GODE561231HDFRRN09"), "CURP");
     for kind in ["cedula", "ruc", "passport", "dni"] {
         let body = order_with("MX", TYPE, &json!(kind));
         assert_eq!(verdict(&body), (vec![], vec![]), "idType is ignored: {kind}");

@@ -200,7 +200,7 @@ fn control_characters_are_refused_except_line_breaks() {
 }
 
 #[test]
-fn invisible_characters_are_accepted_only_in_scripts_that_need_them() {
+fn invisible_characters_are_valid_if_the_script_needs_them() {
     let hidden = json!([
         "Ana\u{202E}ziuR",
         "Ana\u{200B} Ruiz",
@@ -295,7 +295,7 @@ fn the_declared_value_is_at_least_the_sum_of_the_products() {
     assert_eq!(
         verdict(&body).0,
         ["products[0].quantity INVALID_FORMAT"],
-        "no sum of what cannot be read"
+        "no sum if a product cannot be read"
     );
 }
 

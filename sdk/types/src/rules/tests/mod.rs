@@ -87,7 +87,7 @@ pub(super) fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
         .collect()
 }
 
-/// Faults and warnings as `path CODE`; both languages must have a message.
+/// Returns faults and warnings as `path CODE`, after checking that both languages have a message.
 fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
     let (faults, warnings) = match check_order(body, context) {
         Ok(Accepted { warnings, .. }) => (Vec::new(), warnings),

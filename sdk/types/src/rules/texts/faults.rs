@@ -141,7 +141,7 @@ pub(crate) const HIDDEN_CHARACTER: FaultText = FaultText::invalid(
 );
 
 pub(crate) fn above_zero(max: Decimal, unit: &str) -> FaultText {
-    let (en, es) = grouped(max);
+    let (en, es) = group_thousands(max);
     FaultText::new(
         FaultCode::OutOfRange,
         format!("This must be more than 0 and at most {en} {unit}."),
@@ -150,7 +150,7 @@ pub(crate) fn above_zero(max: Decimal, unit: &str) -> FaultText {
 }
 
 pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
-    let (en, es) = grouped(max);
+    let (en, es) = group_thousands(max);
     FaultText::new(
         FaultCode::OutOfRange,
         format!("This must be at least {min} and at most {en}."),
@@ -160,7 +160,7 @@ pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
 
 /// Returns a number with separated thousands, in English and Spanish. In Spanish the separator is a space, which no
 /// country reads as a decimal point, and numbers of four digits have none.
-fn grouped(number: Decimal) -> (String, String) {
+fn group_thousands(number: Decimal) -> (String, String) {
     let number = number.to_string();
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
     let apart = |separator: &str| {

@@ -15,12 +15,12 @@ use crate::{
     CommitOutcome, Store,
     postgres::Address,
     tests::conformance::{
-        NOW, SECRET, create, move_parcel, on, record, row, sandbox, webhooks::endpoint,
+        NOW, SECRET, changes_to, create, move_parcel, record, row, sandbox, webhooks::endpoint,
     },
     waiting::LONG,
 };
 
-/// Number of orders of a round that one caller sends, and of orders that three callers send at once.
+/// Numbers of orders in a round: orders that one caller sends, and orders that all [`CALLERS`] send at once.
 const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
@@ -70,7 +70,7 @@ impl CutTest {
     }
 
     /// Sends all kinds of writes at once, while the connection fails at `place`. Returns `true` if a group reached it.
-    async fn round(&mut self, place: Place, fault: Fault) -> bool {
+    async fn run_round(&mut self, place: Place, fault: Fault) -> bool {
         let first = self.next_key;
         let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
         self.next_key += SINGLE + SHARED + u32::try_from(voids.len()).unwrap();
@@ -131,17 +131,17 @@ impl CutTest {
 
     /// Checks that the database holds the callers' answers, once each, and that its counts and events agree with it.
     async fn assert_exact(&self) {
-        let ask = |sql: &str| query(&self.address, sql);
+        let select = |sql: &str| query(&self.address, sql);
         let orders: Vec<_> = self.answers.values().map(|body| number_in(body)).collect();
         let (voids, orders): (Vec<_>, Vec<_>) =
             orders.into_iter().partition(|text| text.starts_with("void"));
         assert_eq!(voids.len(), self.voided);
         let found =
-            ask("SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels");
+            select("SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels");
         let mut expected = orders.clone();
         expected.sort();
         assert_eq!(found, expected.join(" "), "each order once, and no other");
-        assert_eq!(ask("SELECT count(*) FROM idempotency"), self.answers.len().to_string());
+        assert_eq!(select("SELECT count(*) FROM idempotency"), self.answers.len().to_string());
         for (key, body) in &self.answers {
             let found =
                 self.direct.idempotency_record(&record(sandbox(1), *key).key).await.unwrap();
@@ -149,20 +149,20 @@ impl CutTest {
         }
         let counted = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
              FROM (SELECT day, state, sum(total) AS n FROM all_counts GROUP BY 1, 2) AS c WHERE n <> 0";
-        let there = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
+        let stored = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
              FROM (SELECT created_at / 86400000 AS day, state, count(*) AS n FROM parcels \
              GROUP BY 1, 2) AS p";
-        assert_eq!(ask(counted), ask(there), "the counts agree with the parcels");
+        assert_eq!(select(counted), select(stored), "the counts agree with the parcels");
         let voided =
             format!("SELECT count(*) FROM parcels WHERE state = {}", State::Voided.number());
-        assert_eq!(ask(&voided), self.voided.to_string());
-        assert_eq!(ask("SELECT count(*) FROM events"), self.voided.to_string());
+        assert_eq!(select(&voided), self.voided.to_string());
+        assert_eq!(select("SELECT count(*) FROM events"), self.voided.to_string());
         // The endpoint subscribes to changes of status: a parcel is created with its second.
         let events = "SELECT string_agg(format('%s:%s', parcel, sequence), ' ' \
              ORDER BY parcel, sequence) FROM outbox";
         let history = "SELECT string_agg(format('%s:%s', id, n), ' ' ORDER BY id, n) \
              FROM parcels, generate_series(2, last_sequence) AS n";
-        assert_eq!(ask(events), ask(history), "an event for each change, and no other");
+        assert_eq!(select(events), select(history), "an event for each change, and no other");
     }
 }
 
@@ -173,7 +173,7 @@ fn number_in(body: &[u8]) -> String {
 /// Returns an order, or the void of a parcel, whose answer is `text`.
 fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
     let changes = match parcel {
-        Some(parcel) => on(parcel, vec![move_parcel(parcel, State::Voided, 5)]),
+        Some(parcel) => changes_to(parcel, vec![move_parcel(parcel, State::Voided, 5)]),
         None => create(sandbox(1), text, key),
     };
     let kept = IdempotencyRecord { body: text.into(), first_seen: NOW, ..record(sandbox(1), key) };
@@ -186,20 +186,20 @@ async fn fail_at_every_message() -> Option<usize> {
     let mut test = CutTest::open().await?;
     for direction in [Direction::ToServer, Direction::ToStore] {
         // Groups differ in length: the longest has ended if several rounds in a row do not reach the message.
-        let mut beyond = 0;
+        let mut rounds_without_failure = 0;
         for nth in 0.. {
             for fault in FAULTS {
-                let has_failed = test.round(Place::Nth(direction, nth), fault).await;
-                beyond = if has_failed { 0 } else { beyond + 1 };
+                let has_failed = test.run_round(Place::Nth(direction, nth), fault).await;
+                rounds_without_failure = if has_failed { 0 } else { rounds_without_failure + 1 };
             }
-            if beyond > 2 {
+            if rounds_without_failure > 2 {
                 break;
             }
         }
     }
     for place in [Place::Commit, Place::Committed] {
         for fault in FAULTS {
-            assert!(test.round(place, fault).await, "{place:?} is a part of every group");
+            assert!(test.run_round(place, fault).await, "{place:?} is a part of every group");
         }
     }
     test.assert_exact().await;
@@ -208,7 +208,7 @@ async fn fail_at_every_message() -> Option<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn failures_at_every_message_lose_nothing_and_double_nothing() {
+async fn failures_at_every_message_lose_and_repeat_no_write() {
     let mut cuts = 0;
     while cuts < 500 {
         let Some(more) = fail_at_every_message().await else { return };
@@ -219,10 +219,10 @@ async fn failures_at_every_message_lose_nothing_and_double_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
     let Some(mut test) = CutTest::open().await else { return };
-    // Not forwarded, forwarded, done: each with both ends cut, with one, and with none.
+    // The COMMIT is not forwarded, forwarded, or done. Each time both ends of the connection are cut, one, or none.
     for fault in FAULTS {
         for place in [Place::Commit, Place::Committed] {
-            assert!(test.round(place, fault).await, "{place:?} {fault:?}");
+            assert!(test.run_round(place, fault).await, "{place:?} {fault:?}");
         }
     }
     test.assert_exact().await;

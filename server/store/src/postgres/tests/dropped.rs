@@ -1,5 +1,5 @@
-//! Callers that go away at any moment: their writes are done or not, and no connection is left in the middle of
-//! anything.
+//! Callers that disconnect at any moment: each of their writes is done as a whole or not at all, and every connection
+//! becomes idle again.
 
 use std::{
     pin::pin,
@@ -24,7 +24,7 @@ use crate::{
 
 const CLIENTS: u32 = 20;
 const CALLS: u32 = 500;
-/// Maximum number of polls of an answer before a caller goes away.
+/// Maximum number of polls of an answer before its caller disconnects.
 const MAX_POLLS: u32 = 12;
 
 /// Maximum time of a test: longer than a slow machine takes for all of it.
@@ -97,11 +97,11 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
 async fn reads_of_dropped_callers_are_skipped() {
     let Some(address) = empty_database() else { return };
     let store = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
-    let made = Arc::new(AtomicUsize::new(0));
+    let executed = Arc::new(AtomicUsize::new(0));
     for _ in 0..100 {
-        let made = Arc::clone(&made);
+        let executed = Arc::clone(&executed);
         let (read, caller) = call::new(async move |_: &Connection| {
-            made.fetch_add(1, Ordering::Relaxed);
+            executed.fetch_add(1, Ordering::Relaxed);
             Ok(())
         });
         drop(caller);
@@ -109,5 +109,5 @@ async fn reads_of_dropped_callers_are_skipped() {
     }
     // The queue is in order: they were taken from it before this one.
     store.read(async |_db| Ok(())).await.unwrap();
-    assert_eq!(made.load(Ordering::Relaxed), 0);
+    assert_eq!(executed.load(Ordering::Relaxed), 0);
 }

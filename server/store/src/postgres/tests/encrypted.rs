@@ -1,4 +1,4 @@
-//! TLS and passwords with a server that demands them: the certificates that each `sslmode` accepts, and refusals that
+//! TLS and passwords with a server that demands them: the certificates that each `sslmode` accepts, and errors that
 //! say what to do.
 
 use std::{
@@ -32,7 +32,7 @@ const PASSWORD: &str = "correct horse";
 struct TlsServer {
     cluster: Cluster,
     port: u16,
-    /// The certificates of authorities: the server's and a stranger's.
+    /// The certificates of authorities: the server's and an unrelated one's.
     files: TempDir,
 }
 
@@ -40,8 +40,7 @@ struct TlsServer {
 fn create_authority(file: &Path) -> Issuer<'static, KeyPair> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
-    let name = file.file_stem().unwrap().to_str().unwrap();
-    params.distinguished_name.push(DnType::CommonName, name);
+    params.distinguished_name.push(DnType::CommonName, file.file_stem().unwrap().to_str().unwrap());
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     std::fs::write(file, params.self_signed(&key).unwrap().pem()).unwrap();
     Issuer::new(params, key)
@@ -105,11 +104,11 @@ impl TlsServer {
 
     /// Returns true if a connection is encrypted, or the reason why it was refused. In the query, `{files}`
     /// is the folder's path, and `{root}` names a certificate in it.
-    async fn connect(&self, who: &str, query: &str) -> Result<bool, String> {
+    async fn connect(&self, user_at_host: &str, query: &str) -> Result<bool, String> {
         let folder = self.files.path().display();
         let query = query.replace("{root}", "sslrootcert={files}");
         let query = query.replace("{files}", &folder.to_string());
-        let url = format!("postgres://{who}:{}/postgres?{query}", self.port);
+        let url = format!("postgres://{user_at_host}:{}/postgres?{query}", self.port);
         let address = Address::parse(&url).unwrap();
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let connect =
@@ -143,12 +142,12 @@ async fn each_sslmode_checks_certificates_like_libpq() {
         ("secure@localhost", "sslmode=require", Ok(true)),
         ("secure@localhost", "sslmode=disable", Err("pg_hba.conf")),
     ];
-    for (who, query, expected) in table {
-        let found = server.connect(who, query).await;
+    for (user_at_host, query, expected) in table {
+        let found = server.connect(user_at_host, query).await;
         match (&found, expected) {
-            (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{who} {query}"),
+            (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{user_at_host} {query}"),
             (Err(found), Err(advice)) => assert!(found.contains(advice), "{query}: {found}"),
-            _ => panic!("{who} {query}: {found:?}"),
+            _ => panic!("{user_at_host} {query}: {found:?}"),
         }
     }
     server.run_sql("ALTER SYSTEM SET ssl = off");
@@ -168,13 +167,13 @@ async fn errors_ask_for_a_password_and_never_show_it() {
     let file = server.files.path().join("passwords");
     std::fs::write(&file, "*:*:*:*:battery staple").unwrap();
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    for (who, query, advice) in [
+    for (user_at_host, query, advice) in [
         ("shop:battery%20staple@localhost", "passfile=/none", "the password in the address"),
         ("shop@localhost", "passfile={files}/passwords", "right password into the password file"),
         ("shop@localhost", "passfile=/none", "set PGPASSWORD"),
     ] {
-        let refused = server.connect(who, query).await.unwrap_err();
-        assert!(refused.contains(advice), "{who}: {refused}");
+        let refused = server.connect(user_at_host, query).await.unwrap_err();
+        assert!(refused.contains(advice), "{user_at_host}: {refused}");
         assert!(!refused.contains("battery"), "{refused}");
     }
     let stranger = server.connect("ghost@localhost", "").await.unwrap_err();

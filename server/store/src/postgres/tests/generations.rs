@@ -13,12 +13,12 @@ use crate::postgres::test_util::cluster::{
 use crate::{
     CommitOutcome, Store,
     tests::conformance::{
-        NOW, create, create_parcel, move_parcel, on, row, sandbox, webhooks::enqueue,
+        NOW, changes_to, create, create_parcel, move_parcel, row, sandbox, webhooks::enqueue,
     },
     waiting::until,
 };
 
-/// Number of resets of the race, unless the variable gives another.
+/// Default number of resets in the race; the variable overrides it.
 const RACES: u32 = 100;
 const RACES_VARIABLE: &str = "PARCELO_RESET_RACES";
 
@@ -41,11 +41,11 @@ async fn orders_after_a_reset_on_any_server_are_of_the_new_generation() {
         let first = 1_000 + 100 * race;
         commit(&other, "SB-BEFORE-0001", 1).await;
         // On both servers, in the old generation or the new one.
-        let beside = (first..first + 8).map(|key| {
+        let concurrent_orders = (first..first + 8).map(|key| {
             let store = if key % 2 == 0 { &one } else { &other };
             async move { commit(store, &format!("SB-BESIDE-{key:06}"), key).await }
         });
-        let (reset, _) = tokio::join!(one.reset(sandbox(1)), join_all(beside));
+        let (reset, _) = tokio::join!(one.reset(sandbox(1)), join_all(concurrent_orders));
         deleted += reset.unwrap().parcels;
         // Under a number and a key that the old generation may still have.
         commit(&other, "SB-BEFORE-0001", 1).await;
@@ -65,10 +65,10 @@ async fn resets_that_join_an_uncounted_reset_return_its_counts() {
         commit(&one, &format!("SB-JOINED-{key:04}"), key).await;
     }
     let parcel = row(&one, "SB-JOINED-0001").await.unwrap();
-    let change = on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]);
+    let change = changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]);
     assert_eq!(one.commit(change).await, CommitOutcome::Committed);
     enqueue(&one, sandbox(1), 1).await;
-    // They count manifests too, for as long as this takes.
+    // A reset counts manifests too, so it waits for this lock.
     client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
     let resets = (0..10).map(|place| {
         let store = if place % 2 == 0 { one.clone() } else { other.clone() };

@@ -1,5 +1,5 @@
-//! Rows that someone else has locked, and the writes that wait for them: as few as possible, for as short as possible,
-//! and never two servers for each other.
+//! Rows that another connection has locked: as few writes as possible wait for them, as briefly as possible, and two
+//! servers never wait for each other.
 
 use std::sync::Arc;
 
@@ -66,11 +66,12 @@ async fn abandoned_writes_are_skipped_behind_a_locked_row() {
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut locked_out = Box::pin(store.commit(order(1, 1)));
-    let mut gone = Box::pin(store.commit(order(2, 2)));
-    assert!((&mut locked_out).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
-    drop(gone);
+    let mut abandoned = Box::pin(store.commit(order(2, 2)));
+    assert!((&mut locked_out).now_or_never().is_none());
+    assert!((&mut abandoned).now_or_never().is_none());
+    drop(abandoned);
     drop(pause);
-    // Both are rolled back together, and then tried alone.
+    // Both are rolled back together, and each is then tried alone.
     assert_eq!(locked_out.await, CommitOutcome::Busy);
     assert_eq!(store.idempotency_record(&record(sandbox(2), 2).key).await.unwrap(), None);
 }
@@ -107,23 +108,22 @@ async fn disabling_an_endpoint_during_orders_never_deadlocks() {
     let Some((store, client, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     enqueue(&store, tenant, 1).await;
-    let gone = lease(&store, tenant, 1, NOW).await.remove(0);
+    let leased = lease(&store, tenant, 1, NOW).await.remove(0);
     // Another server's group has an order of the same tenant, and the same answer of its endpoint.
-    let shares = "BEGIN; SELECT FROM webhook_endpoints FOR SHARE";
-    client.batch_execute(shares).await.unwrap();
+    client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR SHARE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut order = Box::pin(store.commit(order(1, 1)));
-    let mut settle = Box::pin(store.settle(gone, outcome(NOW, 410), RetryDecision::Gone));
+    let mut settle = Box::pin(store.settle(leased, outcome(NOW, 410), RetryDecision::Gone));
     assert!((&mut order).now_or_never().is_none() && (&mut settle).now_or_never().is_none());
     let watcher = self::client(&address).await;
     drop(pause);
-    let both = tokio::spawn(async move {
+    let upgrade_lock = tokio::spawn(async move {
         until_blocked(&watcher, 1, || false).await;
         client.batch_execute("SELECT FROM webhook_endpoints FOR UPDATE; COMMIT").await.unwrap();
     });
     assert_eq!(order.await, CommitOutcome::Committed);
     settle.await.unwrap();
-    both.await.unwrap();
+    upgrade_lock.await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_some());
     drop(store);
     assert_eq!(deadlocks(&self::client(&address).await).await, 0);
@@ -158,7 +158,7 @@ async fn an_event_enqueued_during_a_reset_is_erased() {
 async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
     let Some((store, client, _)) = store_and_client().await else { return };
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
-    // The reset counts manifests too, for as long as this takes.
+    // The reset counts manifests too, so it waits for this lock.
     client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
     let reset = tokio::spawn({
         let store = store.clone();
@@ -180,8 +180,7 @@ async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
     for table in ["login_failures", "login_networks"] {
         run_sql(&address, old);
         client.batch_execute("BEGIN").await.unwrap();
-        let lock = format!("SELECT FROM {table} LIMIT 1 FOR UPDATE");
-        client.batch_execute(&lock).await.unwrap();
+        client.batch_execute(&format!("SELECT FROM {table} LIMIT 1 FOR UPDATE")).await.unwrap();
         store.purge_sessions(NOW).await.unwrap();
         let left = format!("SELECT count(*) FROM {table}");
         assert_eq!(client.query_one(&left, &[]).await.unwrap().get::<_, i64>(0), 1);
@@ -194,12 +193,12 @@ async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
 async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
     let Some((store, ..)) = store_and_client().await else { return };
     let scans = READERS.scans;
-    let (all_wait, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
+    let (all_running, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
     let scan = |account| {
-        let (all_wait, release) = (Arc::clone(&all_wait), Arc::clone(&release));
+        let (all_running, release) = (Arc::clone(&all_running), Arc::clone(&release));
         let engine = engine(&store).clone();
         let waits = async move |_: &postgres::connection::Connection| {
-            all_wait.wait().await;
+            all_running.wait().await;
             Ok(release.acquire().await.is_ok())
         };
         tokio::spawn(async move { engine.scan(Some(sandbox(account)), waits).await })
@@ -207,7 +206,7 @@ async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
     // If a tenant had more than one of the connections, the last of the others would never get one.
     let greedy: Vec<_> = (0..20).map(|_| scan(1)).collect();
     let others: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
-    all_wait.wait().await;
+    all_running.wait().await;
     // All connections for scans are taken, and these read a few rows.
     engine(&store).measure_clock().await.unwrap();
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
@@ -222,9 +221,9 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
     let (_, name) = place(&address);
-    let admits =
+    let allow_connections =
         |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
-    admits(false);
+    allow_connections(false);
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1)";
     client.execute(end, &[&writer(&store).await]).await.unwrap();
@@ -235,7 +234,7 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     };
     until("it is not ready", async || !is_ready().await).await;
     assert!(store.unavailable_reason().unwrap().contains("has answered no read"));
-    admits(true);
+    allow_connections(true);
     until("it is ready again", is_ready).await;
 }
 

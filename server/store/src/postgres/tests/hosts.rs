@@ -14,18 +14,18 @@ use crate::{
 };
 
 /// Returns the address of a database at one of the hosts, with a port for each.
-fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
+fn address(hosts: &[(&str, u16)], database: &str, parameters: &str) -> Address {
     let names: Vec<_> = hosts.iter().map(|(host, _)| *host).collect();
     let ports: Vec<_> = hosts.iter().map(|(_, port)| port.to_string()).collect();
     let (names, ports) = (names.join(","), ports.join(","));
     let url =
         format!("postgres://parcelo@/{database}?host={names}&port={ports}&unsafe_settings=allow");
-    Address::parse(&format!("{url}{more}")).unwrap()
+    Address::parse(&format!("{url}{parameters}")).unwrap()
 }
 
 /// Connects to one of the hosts. Returns the reason if that failed, and `true` if a request is still unanswered.
-async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
-    let address = address(hosts, "postgres", more);
+async fn connect(hosts: &[(&str, u16)], parameters: &str) -> (Result<(), String>, bool) {
+    let address = address(hosts, "postgres", parameters);
     let connector = Connector::for_writer(&address).unwrap();
     let connect = async {
         let connected = connector.connect().await;
@@ -46,12 +46,12 @@ async fn the_first_host_that_accepts_writes_is_used() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let standby = cluster.start_standby();
     let (primary, standby) = ((cluster.folder(), 5432), (standby.folder(), 5432));
-    // No one listens there.
+    // No program listens on this port.
     let closed = ("127.0.0.1", 1);
     let (_listener, silent) = open_silent_port().await;
     for hosts in [[standby, primary], [primary, standby], [closed, primary]] {
-        for more in ["", "&target_session_attrs=primary", "&target_session_attrs=read-write"] {
-            assert_eq!(connect(&hosts, more).await, (Ok(()), false), "{hosts:?} {more}");
+        for query in ["", "&target_session_attrs=primary", "&target_session_attrs=read-write"] {
+            assert_eq!(connect(&hosts, query).await, (Ok(()), false), "{hosts:?} {query}");
         }
     }
     let (refused, is_silent) = connect(&[standby], "").await;
@@ -92,8 +92,8 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
     let Some(database) = empty_database() else { return };
     let (folder, name) = place(&database);
-    let exists = async |more: &str| {
-        let address = address(&[(folder.to_str().unwrap(), 5432)], name, more);
+    let exists = async |parameters: &str| {
+        let address = address(&[(folder.to_str().unwrap(), 5432)], name, parameters);
         Store::exists(address).await.map_err(|error| error.to_string())
     };
     run_sql(&database, "CREATE SCHEMA theirs; CREATE TABLE theirs.orders (id int)");
@@ -108,10 +108,7 @@ async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_missing_on_the_synchronous_standby_is_not_visible() {
     // Also if PostgreSQL hides the state of its backends.
-    tokio::join!(
-        assert_order_is_invisible(&[]),
-        assert_order_is_invisible(&["track_activities = off"])
-    );
+    tokio::join!(assert_invisible(&[]), assert_invisible(&["track_activities = off"]));
 }
 
 /// Makes commits wait for the standby.
@@ -137,7 +134,7 @@ async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
         assert_eq!(store.commit(order(key)).await, CommitOutcome::Committed);
         acknowledged.push(row(&store, &number(key)).await.unwrap());
     }
-    // It says nothing for a while, and then the primary is lost.
+    // The standby does not respond for a while, and then the primary is lost.
     standby.freeze(true);
     assert_eq!(store.commit(order(20)).await, CommitOutcome::Unknown);
     standby.freeze(false);
@@ -153,7 +150,7 @@ async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
     assert_eq!(standby.query(&name, "SELECT count(*) FROM parcels"), "21");
 }
 
-async fn assert_order_is_invisible(settings: &[&str]) {
+async fn assert_invisible(settings: &[&str]) {
     let Some(cluster) = Cluster::start(settings) else { return };
     let standby = cluster.start_standby();
     let name = cluster.create_database();

@@ -1,4 +1,4 @@
-//! Accounts and keys during the work of other servers and during PostgreSQL's own maintenance.
+//! Accounts and keys while other servers start, and while PostgreSQL vacuums.
 
 use parcelo_domain::{
     AdminTokenRecord, ApiKeyRecord,
@@ -17,12 +17,12 @@ use crate::{
 async fn a_later_start_creates_the_account_of_a_dead_server() {
     let Some((store, address)) = server().await else { return };
     assert!(store.claim_new().await.unwrap());
-    assert!(!store.claim_new().await.unwrap(), "it may be under way");
+    assert!(!store.claim_new().await.unwrap(), "the first claim may still be in progress");
     let later = "UPDATE meta SET value = convert_to((now() - interval '61 s')::text, 'UTF8') \
          WHERE name = 'claimed'";
     run_sql(&address, later);
     assert!(store.claim_new().await.unwrap());
-    assert!(!store.claim_new().await.unwrap(), "one takes it over");
+    assert!(!store.claim_new().await.unwrap(), "only one server takes the claim over");
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     run_sql(&address, later);
     assert!(!store.claim_new().await.unwrap());

@@ -41,8 +41,7 @@ async fn refused_sign_ins_leave_no_rows() {
     let Some((store, address)) = server().await else { return };
     let attempt = async |account: &str| {
         let client = "203.0.113.7".parse().unwrap();
-        let attempt = LoginAttempt { account, client, is_signed_in: false };
-        store.begin_login(attempt, NOW).await.unwrap()
+        store.begin_login(LoginAttempt { account, client, is_signed_in: false }, NOW).await.unwrap()
     };
     for _ in 0..5 {
         assert!(attempt("shop").await.is_ok());
@@ -55,9 +54,9 @@ async fn refused_sign_ins_leave_no_rows() {
     assert_eq!(query(&address, count), "2");
 }
 
-/// Returns the number of pages that these calls read of 50,000 expired windows, which an open transaction can still
-/// see.
-async fn count_window_pages_read(calls: usize) -> Option<i64> {
+/// Sends heartbeats while there are 50,000 expired windows, which an open transaction can still see. Returns the number
+/// of pages of windows that they read.
+async fn count_window_pages_read(heartbeats: usize) -> Option<i64> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     // On a slow machine autovacuum may run meanwhile, and read the same pages.
@@ -69,7 +68,7 @@ async fn count_window_pages_read(calls: usize) -> Option<i64> {
     );
     let holder = client(&address).await;
     holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
-    for _ in 0..calls {
+    for _ in 0..heartbeats {
         store.send_heartbeat().await.unwrap();
     }
     drop(store);

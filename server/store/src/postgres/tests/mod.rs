@@ -1,4 +1,4 @@
-//! Tests of this engine, and the PostgreSQL that they run on.
+//! Tests of this engine on a real PostgreSQL.
 
 mod cuts;
 mod dropped;

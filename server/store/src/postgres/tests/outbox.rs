@@ -22,7 +22,7 @@ use crate::{
     CommitOutcome, EventsToReplay, Settled, Store,
     postgres::{self, Address},
     tests::conformance::{
-        NOW, SECRET, apply, commit, create, create_parcel, move_parcel, on, sandbox,
+        NOW, SECRET, apply, changes_to, commit, create, create_parcel, move_parcel, sandbox,
         webhooks::{endpoint, lease, outcome},
     },
     waiting::{LONG, pause, wait_for_value},
@@ -47,8 +47,8 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
     store.enqueue(sandbox(1), test).await.unwrap();
 }
 
-/// Lets time pass on the database's clock, by making its leases older.
-fn pass(address: &Address, millis: i64) {
+/// Makes all leases older, as if time had passed on the database's clock.
+fn age_leases(address: &Address, millis: i64) {
     run_sql(address, &format!("UPDATE outbox SET lease_until = lease_until - {millis}"));
 }
 
@@ -67,10 +67,10 @@ async fn a_wrong_clock_neither_steals_nor_keeps_leases() {
         let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
         assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it leases free events");
         // Half of its time is left for the rest of this test.
-        pass(&address, LEASE_MILLIS / 2);
+        age_leases(&address, LEASE_MILLIS / 2);
         assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
         assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
-        pass(&address, LEASE_MILLIS / 2 + 1);
+        age_leases(&address, LEASE_MILLIS / 2 + 1);
         assert_eq!(lease(&right, tenant, 9, now).await.len(), 4, "{wrong}: a minute for each");
         for late in of_skewed {
             let settled = right.settle(late, outcome(now, 410), RetryDecision::Gone).await;
@@ -84,7 +84,7 @@ async fn a_stranded_event_is_found_and_sent() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     let parcel = create_parcel(&store, tenant, "SB-STRANDED-01").await;
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     // As if both had been written at the same time without the lock.
     run_sql(&address, "UPDATE outbox SET state = 2, due = NULL WHERE state = 1");
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
@@ -115,7 +115,7 @@ async fn a_lease_is_written_without_touching_an_index() {
         (all >= 50).then_some((all, hot))
     });
     let (all, hot) = counts.await;
-    // Except some that their page has no room for.
+    // Some updates do not fit into their page, and so write the indexes.
     assert!(hot * 10 >= all * 8, "{hot} of {all}");
 }
 
@@ -203,7 +203,7 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
     let tenant = sandbox(1);
     let parcel = create_parcel(&store, tenant, "SB-HELD-000001").await;
     let first = lease(&store, tenant, 1, NOW).await.remove(0);
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     // Another server holds the waiting events, and has not committed yet when this one settles the earlier event.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
     let watcher = client(&address).await;
@@ -239,42 +239,42 @@ async fn two_replays_at_once_send_an_event_again_once() {
 async fn a_key_reused_during_an_erasure_keeps_its_new_record() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
-    let replays = |outcomes: &[Repeated]| {
-        outcomes.iter().filter(|outcome| **outcome == Repeated::Replayed).count()
+    let replays = |outcomes: &[CreateOutcome]| {
+        outcomes.iter().filter(|outcome| **outcome == CreateOutcome::Replayed).count()
     };
     for round in 0..3 {
         let [first, again] = [format!("first-{round}"), format!("again-{round}")];
-        assert_eq!(replays(&creates(&one, &first).await), 0);
+        assert_eq!(replays(&create_orders(&one, &first).await), 0);
         one.reset(tenant).await.unwrap();
         // At once, on the server that does not erase, and on the one that does.
-        assert_eq!(replays(&creates(&other, &again).await), 0);
+        assert_eq!(replays(&create_orders(&other, &again).await), 0);
         other.resume_resets().await.unwrap();
-        assert_eq!(replays(&creates(&one, "later").await), 200);
-        assert_eq!(replays(&creates(&one, &again).await), 0, "of these orders and no others");
+        assert_eq!(replays(&create_orders(&one, "later").await), 200);
+        assert_eq!(replays(&create_orders(&one, &again).await), 0, "each key has the new record");
         one.reset(tenant).await.unwrap();
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Repeated {
-    /// The stored order under its key is this caller's.
+enum CreateOutcome {
+    /// The order stored under the key is this caller's.
     Created,
-    /// It is another caller's.
+    /// The order stored under the key is another caller's.
     Replayed,
 }
 
 /// Sends 200 orders at once, each with a different key and with the answer `body`, and each again until its outcome is
 /// known, as callers do: a slow machine answers some of them too late.
-async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
+async fn create_orders(store: &Store, body: &str) -> Vec<CreateOutcome> {
     let one = async |number: u32| loop {
         let mut changes = create(sandbox(1), &format!("SB-AGAIN-{number:05}"), number);
         changes.idempotency_record.as_mut().unwrap().body = body.as_bytes().to_vec();
         match store.commit(changes).await {
-            CommitOutcome::Committed => break Repeated::Created,
+            CommitOutcome::Committed => break CreateOutcome::Created,
             CommitOutcome::IdempotencyTaken(found) if found.body == body.as_bytes() => {
-                break Repeated::Created;
+                break CreateOutcome::Created;
             }
-            CommitOutcome::IdempotencyTaken(_) => break Repeated::Replayed,
+            CommitOutcome::IdempotencyTaken(_) => break CreateOutcome::Replayed,
             CommitOutcome::Busy => pause().await,
             other => panic!("{other:?}"),
         }
@@ -289,8 +289,7 @@ async fn an_erased_parcel_leaves_no_concurrently_added_event() {
     create_parcel(&store, tenant, "SB-ORPHAN-0001").await;
     let other = client(&address).await;
     // Another server is moving the parcel while it is reset and erased.
-    let locks = "BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE";
-    other.batch_execute(locks).await.unwrap();
+    other.batch_execute("BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE").await.unwrap();
     store.reset(tenant).await.unwrap();
     let watcher = client(&address).await;
     until_blocked(&watcher, 1, || false).await;
@@ -352,7 +351,7 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     let parcel = create_parcel(&store, tenant, "SB-UNREADABLE-1").await;
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     run_sql(&address, "UPDATE outbox SET kind = 99 WHERE state = 1");
     let leased = store.lease(vec![(tenant, 9)], NOW.plus(9)).await.unwrap();
     assert_eq!((leased.events.len(), leased.unreadable), (0, vec![tenant]));

@@ -139,8 +139,8 @@ ANALYZE;
 /// has written, as in CI. Without that file, the tests run once more in separate processes.
 fn read_sent_statements() -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
-    let left = env::var_os(STATEMENTS_FILE).map(PathBuf::from);
-    let file = left.unwrap_or_else(|| run_tests(folder.path().join("statements")));
+    let existing = env::var_os(STATEMENTS_FILE).map(PathBuf::from);
+    let file = existing.unwrap_or_else(|| run_tests(folder.path().join("statements")));
     let all = fs::read_to_string(file).unwrap();
     all.split('\0').filter(|sql| reads_or_writes_rows(sql)).map(str::to_owned).collect()
 }
@@ -213,8 +213,8 @@ async fn plan(client: &Client, sql: &str) -> String {
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'one'";
     let parameters: i32 = client.query_one(count, &[]).await.unwrap().get(0);
     let nulls = vec!["NULL"; usize::try_from(parameters).unwrap()].join(", ");
-    let given = if nulls.is_empty() { nulls } else { format!("({nulls})") };
-    let lines = client.query(&format!("EXPLAIN EXECUTE one{given}"), &[]).await.unwrap();
+    let arguments = if nulls.is_empty() { nulls } else { format!("({nulls})") };
+    let lines = client.query(&format!("EXPLAIN EXECUTE one{arguments}"), &[]).await.unwrap();
     client.batch_execute("DEALLOCATE one").await.unwrap();
     let lines: Vec<&str> = lines.iter().map(|line| line.get(0)).collect();
     lines.join("\n")
@@ -246,9 +246,9 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let mut faults = Vec::new();
     for sql in &statements {
         let plan = plan(&client, sql).await;
-        let whole = full_scans(&plan);
-        if !whole.is_empty() && !INTENDED_FULL_SCANS.iter().any(|begin| sql.starts_with(begin)) {
-            faults.push(format!("{whole:?}: {sql}\n{plan}\n"));
+        let scanned = full_scans(&plan);
+        if !scanned.is_empty() && !INTENDED_FULL_SCANS.iter().any(|begin| sql.starts_with(begin)) {
+            faults.push(format!("{scanned:?}: {sql}\n{plan}\n"));
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));

@@ -33,7 +33,7 @@ END
     rm -rf "$folder"
 "#;
 
-/// Path at which Debian installs it.
+/// The path at which Debian installs PgBouncer.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
 /// Starts PgBouncer in front of a database's cluster, with an additional setting, until the standard input of the

@@ -1,4 +1,4 @@
-//! Actions of one server between two statements of another one, held open by a connection of the test.
+//! Actions of one server between two statements of another, in whose place the test keeps a transaction open.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};
@@ -7,7 +7,7 @@ use parcelo_types::rules::ListQuery;
 use crate::postgres::test_util::cluster::{store_and_client, until_blocked};
 use crate::{
     CommitOutcome, Engine, Store,
-    tests::conformance::{NOW, commit, create, create_parcel, on, row, sandbox},
+    tests::conformance::{NOW, changes_to, commit, create, create_parcel, row, sandbox},
     waiting::{until, wait_for_value},
 };
 
@@ -28,7 +28,7 @@ async fn a_purge_keeps_a_record_that_is_being_renewed() {
     until_blocked(&client, 1, || purge.is_finished()).await;
     client.batch_execute("COMMIT").await.unwrap();
     let (purged, store) = purge.await.unwrap();
-    assert_eq!(purged, 0, "it is alive when it is looked at again");
+    assert_eq!(purged, 0, "the renewed record is valid when it is checked again");
     let left: i64 = client.query_one("SELECT count(*) FROM idempotency", &[]).await.unwrap().get(0);
     assert_eq!(left, 1);
     assert_eq!(store.purge_records(later.plus(LIFETIME_MILLIS)).await.unwrap(), 1);
@@ -66,7 +66,7 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
     let parcel = create_parcel(&store, sandbox(1), "SB-LOCKED-0001").await;
     client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
-    let reprint = on(&parcel, vec![StoreOp::Reprint { parcel: parcel.key, at: NOW }]);
+    let reprint = changes_to(&parcel, vec![StoreOp::Reprint { parcel: parcel.key, at: NOW }]);
     let mut writes = vec![Box::pin(store.commit(reprint.clone()))];
     for number in 0..3 {
         let order = create(sandbox(1), &format!("SB-BESIDE-{number:04}"), 10 + number);
@@ -88,10 +88,8 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
     client.batch_execute("COMMIT").await.unwrap();
     // The first try may have been carried out after its caller was answered.
     let again = store.commit(reprint).await;
-    assert!(
-        matches!(again, CommitOutcome::Committed | CommitOutcome::VersionConflict),
-        "{again:?}"
-    );
+    let is_expected = matches!(again, CommitOutcome::Committed | CommitOutcome::VersionConflict);
+    assert!(is_expected, "{again:?}");
     let label_version = row(&store, "SB-LOCKED-0001").await.unwrap().label_version;
     assert_eq!(label_version, parcel.label_version + 1, "reprinted once");
 }

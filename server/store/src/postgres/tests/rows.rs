@@ -1,4 +1,4 @@
-//! The writes of PostgreSQL for carriers' reports: a parcel's row, and usually none of its indexes.
+//! Carriers' scans on PostgreSQL: each updates the row of a parcel, and usually none of its indexes.
 
 use futures_util::future::join_all;
 
@@ -9,7 +9,7 @@ use crate::postgres::test_util::cluster::Cluster;
 use crate::{
     CommitOutcome, Store,
     postgres::Address,
-    tests::conformance::{SECRET, create, move_parcel, on, production},
+    tests::conformance::{SECRET, changes_to, create, move_parcel, production},
     waiting::until,
 };
 
@@ -33,7 +33,7 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
                 code: None,
             };
             let ops = vec![StoreOp::RecordCarrierEvent(seen), move_parcel(parcel, state, after)];
-            store.commit(on(parcel, ops))
+            store.commit(changes_to(parcel, ops))
         });
         let outcomes = join_all(scans).await;
         assert!(outcomes.iter().all(|outcome| *outcome == CommitOutcome::Committed));
@@ -49,8 +49,7 @@ async fn most_scans_of_carriers_write_no_index() {
     // A separate cluster: a transaction that writes anywhere in one keeps rows that it might still see.
     let Some(cluster) = Cluster::start(&[]) else { return };
     let name = cluster.create_database();
-    let address = Address::parse(&cluster.url(&name)).unwrap();
-    let store = Store::connect(address, SECRET).await.unwrap();
+    let store = Store::connect(Address::parse(&cluster.url(&name)).unwrap(), SECRET).await.unwrap();
     let numbers: Vec<_> = (0..PARCELS).map(|parcel| format!("EC-SCAN-{parcel:06}")).collect();
     let orders = (0..).zip(&numbers).map(|(key, number)| create(production(1), number, key));
     let created = join_all(orders.map(|order| store.commit(order))).await;

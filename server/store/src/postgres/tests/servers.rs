@@ -1,4 +1,4 @@
-//! Several servers on one database: two together keep every promise of one server.
+//! Several servers on one database: two servers give every guarantee of a single one.
 
 use std::sync::{
     Arc,
@@ -20,7 +20,7 @@ use crate::{
     CommitOutcome, Store, StoreError,
     postgres::{Address, address::UnsafeSettings},
     tests::conformance::{
-        NOW, SECRET, create, create_parcel, move_parcel, on, row, sandbox,
+        NOW, SECRET, changes_to, create, create_parcel, move_parcel, row, sandbox,
         webhooks::{endpoint, enqueue, lease, outcome},
     },
     waiting::until,
@@ -156,7 +156,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
         let first = lease(&stores[0], tenant, 1, NOW).await.remove(0);
         let (barrier, change) = (
             Arc::new(Barrier::new(2)),
-            on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]),
+            changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]),
         );
         let (store, settles) = (stores[0].clone(), stores[1].clone());
         let other = Arc::clone(&barrier);
@@ -192,11 +192,11 @@ async fn terminated_connections_lose_and_repeat_no_write() {
         run_sql(&address, &format!("SELECT pg_terminate_backend({connection})"));
         for (place, answer) in (0_u32..).zip(join_all(writes).await) {
             let number = round * 40 + place;
-            let is_there = async || row(&store, &format!("SB-CUT-{number:06}")).await.is_some();
+            let exists = async || row(&store, &format!("SB-CUT-{number:06}")).await.is_some();
             match answer.unwrap() {
                 CommitOutcome::Committed => {
                     committed += 1;
-                    assert!(is_there().await, "{number} was acknowledged");
+                    assert!(exists().await, "{number} was acknowledged");
                 }
                 CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
                     unknown += 1;
@@ -208,7 +208,7 @@ async fn terminated_connections_lose_and_repeat_no_write() {
                         CommitOutcome::Committed | CommitOutcome::IdempotencyTaken(_)
                     );
                     assert!(is_done, "{outcome:?}");
-                    assert!(is_there().await);
+                    assert!(exists().await);
                 }
                 other => panic!("{other:?}"),
             }

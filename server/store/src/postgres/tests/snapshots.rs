@@ -181,8 +181,5 @@ async fn measure_purge(rows: i64) -> Option<[i64; 3]> {
 async fn a_purge_reads_deleted_rows_once() {
     // If each page began with the first row, 13, 12 and 29 rows would be read for each deleted row.
     let Some(rows_read) = measure_purge(10_000).await else { return };
-    assert!(
-        rows_read.iter().all(|rows| *rows <= 6),
-        "{rows_read:?} rows read for each deleted row"
-    );
+    assert!(rows_read.iter().all(|rows| *rows <= 6), "{rows_read:?} rows read per deleted row");
 }

@@ -10,7 +10,7 @@ use crate::postgres::test_util::{
 use crate::{
     CommitOutcome, Store,
     tests::conformance::{
-        NOW, SECRET, create, create_parcel, move_parcel, on, sandbox, webhooks::endpoint,
+        NOW, SECRET, changes_to, create, create_parcel, move_parcel, sandbox, webhooks::endpoint,
     },
 };
 
@@ -22,7 +22,7 @@ async fn store() -> Option<(Store, i32)> {
 }
 
 /// Returns the number of statements that the writer sends for these changes, in one group.
-async fn statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> usize {
+async fn count_statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> usize {
     let sent = || SENT.lock().unwrap()[writer];
     let pause = store.pause_writes().await.unwrap();
     let before = sent();
@@ -51,7 +51,7 @@ async fn a_group_of_creates_needs_no_more_statements_than_one() {
             let first = 1_000 * round + 10_000 * u32::from(with_webhook);
             let creates = (first..first + orders)
                 .map(|number| create(sandbox(1), &format!("SB-MANY-{number:06}"), number));
-            counts.push(statements(&store, creates.collect()).await);
+            counts.push(count_statements(&store, creates.collect()).await);
         }
         assert_eq!(counts[0], counts[1], "with a webhook: {with_webhook}");
     }
@@ -67,13 +67,13 @@ async fn many_moves_in_one_commit_take_as_many_statements_as_one() {
     }
     let mut counts = Vec::new();
     for parcels in [&parcels[..1], &parcels[1..]] {
-        let mut all = on(&parcels[0], vec![]);
+        let mut all = changes_to(&parcels[0], vec![]);
         all.expect.clear();
         for parcel in parcels {
             all.expect.push((parcel.key, parcel.version));
             all.ops.push(move_parcel(parcel, State::InTransit, 5));
         }
-        counts.push(statements(&store, vec![all]).await);
+        counts.push(count_statements(&store, vec![all]).await);
     }
     assert_eq!(counts[0], counts[1]);
     let waiting = store.0.lease(vec![(sandbox(1), 200)], NOW.plus(60_000)).await.unwrap();

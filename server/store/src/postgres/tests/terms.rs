@@ -53,7 +53,7 @@ async fn two_servers_share_the_index_while_parcels_come_and_go() {
             commit(store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
         }
     };
-    let tending = async |store: &Store| {
+    let maintaining = async |store: &Store| {
         for _ in 0..60 {
             store.maintain_search_index().await.unwrap();
             tokio::task::yield_now().await;
@@ -64,7 +64,7 @@ async fn two_servers_share_the_index_while_parcels_come_and_go() {
             one.purge(NOW).await.unwrap();
         }
     };
-    futures_util::future::join4(creating, tending(&one), tending(&other), erasing).await;
+    futures_util::future::join4(creating, maintaining(&one), maintaining(&other), erasing).await;
     let left: u64 = query(&address, "SELECT count(*) FROM parcels").trim().parse().unwrap();
     let found = search(&one, "nandu").await;
     assert_eq!((found.total, found.is_complete), (left, true));

@@ -13,7 +13,7 @@ use crate::{
     CommitOutcome, Store, StoreError,
     postgres::migrations::{MIGRATIONS, OLDEST_SCHEMA},
     tests::conformance::{
-        NOW, SECRET, create, create_parcel, move_parcel, on, order, record, row, sandbox,
+        NOW, SECRET, changes_to, create, create_parcel, move_parcel, order, record, row, sandbox,
         search::{maintain_index, search_text as search},
         webhooks::{endpoint, lease, outcome},
     },
@@ -38,10 +38,9 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
     let Some(address) = empty_database() else { return };
     let order = order("key-1");
     let json = StoredOrder::to_json(&order);
-    let filled = FILLED.replace("ORDER", &format!("'{json}'"));
-    make_schema(&address, &MIGRATIONS[..9], &filled);
+    make_schema(&address, &MIGRATIONS[..9], &FILLED.replace("ORDER", &format!("'{json}'")));
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    serve_one(&store, "SB-TEN-0001", 1).await;
+    serve_order(&store, "SB-TEN-0001", 1).await;
     for _ in 0..2 {
         let (page, total) = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();
         assert_eq!((page.len(), total), (20, 301));
@@ -54,12 +53,12 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
     let (parcel, kept) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
     assert_eq!(kept.order, order);
-    let moved = on(&parcel, vec![move_parcel(&parcel, State::PickedUp, 5)]);
+    let moved = changes_to(&parcel, vec![move_parcel(&parcel, State::PickedUp, 5)]);
     assert_eq!(store.commit(moved).await, CommitOutcome::Committed);
 }
 
 /// Serves an order, from its creation to the delivery of its webhook.
-async fn serve_one(store: &Store, number: &str, count: u32) {
+async fn serve_order(store: &Store, number: &str, count: u32) {
     let tenant = sandbox(1);
     assert_eq!(store.commit(create(tenant, number, count)).await, CommitOutcome::Committed);
     assert!(row(store, number).await.is_some());
@@ -73,20 +72,19 @@ async fn this_version_runs_on_the_next_version_s_schema() {
     let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
-    serve_one(&before, "SB-NEXT-0001", 1).await;
+    serve_order(&before, "SB-NEXT-0001", 1).await;
     run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
     let versions = query(&address, READ_SCHEMA_VERSIONS);
     // Its statements are prepared for the previous schema.
-    serve_one(&before, "SB-NEXT-0002", 2).await;
+    serve_order(&before, "SB-NEXT-0002", 2).await;
     let again = Store::connect(address.clone(), [1; 32]).await.unwrap();
     assert_eq!(again.secret(), before.secret());
-    serve_one(&again, "SB-NEXT-0003", 3).await;
+    serve_order(&again, "SB-NEXT-0003", 3).await;
     assert!(row(&before, "SB-NEXT-0003").await.is_some());
     let command = Store::connect_for_admin(address.clone(), [1; 32]).await.unwrap();
     command.account("other", "acc_2".to_owned(), NOW).await.unwrap();
     assert_eq!(query(&address, READ_SCHEMA_VERSIONS), versions, "the newer version's values stay");
-    let undelivered = "SELECT count(*) FROM outbox WHERE state <> 2";
-    assert_eq!(query(&address, undelivered), "0");
+    assert_eq!(query(&address, "SELECT count(*) FROM outbox WHERE state <> 2"), "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +160,7 @@ async fn new_ids_start_after_the_blocks_of_old_servers() {
         let address = empty_database()?;
         make_schema(&address, &MIGRATIONS[..13], blocks);
         let store = Store::connect(address.clone(), SECRET).await.unwrap();
-        serve_one(&store, "SB-THIRTEEN-0001", 1).await;
+        serve_order(&store, "SB-THIRTEEN-0001", 1).await;
         store.close().await;
         Some(query(&address, "SELECT id FROM parcels"))
     };
@@ -185,16 +183,14 @@ async fn an_upgrade_completes_an_unfinished_reset() {
         let days = store.activity(tenant, 0).await.unwrap();
         let counted: Vec<_> = days.iter().map(|day| day.parcels).collect();
         let events = store.deliveries(tenant, 99).await.unwrap().len();
-        assert_eq!(
-            (total, counted, events),
-            (parcels, vec![parcels], usize::try_from(parcels).unwrap())
-        );
+        let expected = (parcels, vec![parcels], usize::try_from(parcels).unwrap());
+        assert_eq!((total, counted, events), expected);
     }
     assert!(row(&store, "SB-TWELVE-0007").await.is_none());
     assert!(row(&store, "SB-TWELVE-0035").await.is_some());
     assert_eq!(store.idempotency_record(&record(half, 7).key).await.unwrap(), None);
     assert!(store.idempotency_record(&record(half, 35).key).await.unwrap().is_some());
-    serve_one(&store, "SB-TWELVE-0007", 7).await;
+    serve_order(&store, "SB-TWELVE-0007", 7).await;
     maintain_index(&store).await;
     assert_eq!(search(&store, "nandu").await.total, 11);
     // The rows that the reset has left are erased, and its counts deleted a minute later.

@@ -17,8 +17,8 @@ use crate::{
     sqlite::tests::{begin_reset, erase_some},
 };
 
-/// Returns the values that triggers maintain, and the same computed from every row of a present generation.
-fn kept(store: &Store) -> [(String, String); 2] {
+/// Returns pairs of a value that triggers maintain, and the same value computed from all rows of current generations.
+fn maintained_and_computed(store: &Store) -> [(String, String); 2] {
     let one = |sql: &str| {
         let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
         store.read(|db| db.query_row(sql, [], text)).unwrap().unwrap_or_default()
@@ -55,23 +55,24 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
     let mut random = fastrand::Rng::with_seed(11);
     for _ in 0..20 {
         let store = Store::memory(SECRET).unwrap();
-        let (mut flying, mut now) = (Vec::new(), NOW);
+        let (mut in_flight, mut now) = (Vec::new(), NOW);
         for step in 0..120 {
             let tenant = sandbox(random.i64(1..3));
-            let what = random.u8(0..18);
-            match what {
+            let action = random.u8(0..18);
+            match action {
                 0..4 => enqueue(&store, tenant, step).await,
-                4..7 => flying.extend(lease(&store, tenant, 3, now).await),
-                7..11 if !flying.is_empty() => {
-                    let lease: DeliveryLease = flying.swap_remove(random.usize(..flying.len()));
-                    let verdicts = [
+                4..7 => in_flight.extend(lease(&store, tenant, 3, now).await),
+                7..11 if !in_flight.is_empty() => {
+                    let lease: DeliveryLease =
+                        in_flight.swap_remove(random.usize(..in_flight.len()));
+                    let decisions = [
                         RetryDecision::Delivered,
                         RetryDecision::Retry { at: now.plus(random.i64(0..9)) },
                         RetryDecision::GivenUp,
                         RetryDecision::Gone,
                         RetryDecision::Unreadable,
                     ];
-                    let decision = verdicts[random.usize(..verdicts.len())];
+                    let decision = decisions[random.usize(..decisions.len())];
                     store.settle(lease, outcome(now, 200), decision).await.unwrap();
                 }
                 11 => store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap(),
@@ -86,18 +87,18 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                 16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
                 _ => now = now.plus(1),
             }
-            for (kept, counted) in kept(&store) {
-                assert_eq!(kept, counted, "step {step}, {what}");
+            for (maintained, computed) in maintained_and_computed(&store) {
+                assert_eq!(maintained, computed, "step {step}, {action}");
             }
-            // Otherwise the task that leases would be woken at once to lease again.
+            // Without a due event, the dispatcher would try to lease again and again.
             for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = concat!(
                     "SELECT count(*) FROM outbox WHERE due <= ?2 AND tenant = ",
                     current!("?1")
                 );
-                let given = (tenant.number(), now.0);
-                let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
-                assert!(due.unwrap() > 0, "step {step}, {what}");
+                let params = (tenant.number(), now.0);
+                let due = store.read(|db| db.query_row(due, params, |row| row.get::<_, i64>(0)));
+                assert!(due.unwrap() > 0, "step {step}, {action}");
             }
         }
     }
@@ -111,8 +112,7 @@ async fn restoring_a_snapshot_reuses_no_lease_number() {
     let snapshot = store.copy().unwrap();
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
     store.become_copy_of(&snapshot).unwrap();
-    let own = lease(&store, tenant, 1, NOW).await.remove(0);
-    assert_ne!(late.number, own.number);
+    assert_ne!(late.number, lease(&store, tenant, 1, NOW).await.remove(0).number);
     let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
     assert_eq!(settled, Settled::Late);
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
@@ -130,24 +130,23 @@ async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
     begin_reset(&store, tenant).await;
 
     let day = NOW.plus(Millis::DAY);
-    let nothing_is_there = async || {
+    let assert_nothing_pending = async || {
         assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), []);
         assert_eq!(store.next_delivery().await.unwrap(), None);
         assert_eq!(store.backlogs().await.unwrap(), []);
         assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
         assert!(!store.has_missed(tenant).await.unwrap());
     };
-    nothing_is_there().await;
+    assert_nothing_pending().await;
     assert!(lease(&store, tenant, 9, day).await.is_empty());
     let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
     assert_eq!(settled, Settled::Late);
-    let missed = EventsToReplay::MissedSince(Millis(0));
-    assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
+    assert_eq!(store.replay(tenant, EventsToReplay::MissedSince(Millis(0)), day).await.unwrap(), 0);
     store.end_leases(NOW).await.unwrap();
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     assert_eq!(store.reschedule_deliveries(Millis(0)).await.unwrap(), 0);
-    nothing_is_there().await;
+    assert_nothing_pending().await;
 
     // New events are due, and stay so while the others are erased.
     enqueue(&store, tenant, 9).await;
@@ -161,7 +160,7 @@ async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_cannot_be_read_hides_no_other_of_the_log() {
+async fn an_unreadable_attempt_does_not_hide_the_rest_of_the_log() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..2 {

@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 
 use super::{
     commit_as_group,
-    conformance::{NOW, PANIC, SECRET, create, move_parcel, nothing, on, record, sandbox},
+    conformance::{
+        NOW, PANIC, SECRET, changes_to, create, empty_changes, move_parcel, record, sandbox,
+    },
 };
 use crate::{
     CommitOutcome, counts,
@@ -44,7 +46,7 @@ fn stored_orders(db: &Connection) -> (Vec<String>, i64, i64) {
     (numbers, records, query_number(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
 }
 
-/// Commits twelve creates. The sixth fails: it is undone, and the others are there.
+/// Commits twelve orders in one group, and checks that the sixth fails and only it is undone.
 fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
     let group = (0..12).map(|n| if n == 5 { sixth.clone() } else { order(n) });
     let answers = commit_as_group(db, group.collect());
@@ -58,14 +60,13 @@ fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
 
 #[test]
 fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
-    let panics = Changes { now: PANIC, ..order(5) };
-    assert_only_the_sixth_is_undone(&memory(), &panics);
+    assert_only_the_sixth_is_undone(&memory(), &Changes { now: PANIC, ..order(5) });
 }
 
 #[test]
 fn an_error_of_a_statement_undoes_only_its_write() {
     let db = memory();
-    // It fails after its parcel was written.
+    // The statement fails after the parcel of its order was written.
     db.execute_batch(&format!(
         "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
          (SELECT 1 FROM main.parcels WHERE number = '{}') AND substr(NEW.key, 1, 4) = x'00000005' \
@@ -83,7 +84,7 @@ fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
         let before = db.total_changes();
         (commit_as_group(&db, group), db.total_changes() - before)
     };
-    let (_, of_one) = rows_of(vec![order(1)]);
+    let (_, rows_of_one) = rows_of(vec![order(1)]);
     let taken_number = create(sandbox(1), &number(1), 2);
     let taken_key = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
     let refused = || vec![order(1), taken_number.clone()];
@@ -91,7 +92,7 @@ fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
     assert_eq!(rows_of(refused()), (refusals(), 0));
     let (answers, rows) = rows_of([refused(), vec![order(3)], refused()].concat());
     assert_eq!(answers, [refusals(), vec![CommitOutcome::Committed], refusals()].concat());
-    assert_eq!(rows, of_one, "nothing was done twice");
+    assert_eq!(rows, rows_of_one, "only the rows of the new order were written");
     assert_eq!(stored_orders(&db), (vec![number(1), number(3)], 2, 2));
 }
 
@@ -100,18 +101,18 @@ fn a_half_done_refused_write_is_undone_alone() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
-    let by_row = select_parcels!("", by_number!());
+    let select = select_parcels!("", by_number!());
     let first = (Environment::Sandbox, &first);
-    let first = parcels::find_by_number(Sql::Sqlite(&db), by_row, first, parcels::read);
+    let first = parcels::find_by_number(Sql::Sqlite(&db), select, first, parcels::read);
     let first = poll_now(first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| move_parcel(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
-    let [stands, refused] = [CommitOutcome::Committed, CommitOutcome::VersionConflict];
-    assert_eq!(answers, [stands.clone(), refused, stands]);
+    let [committed, refused] = [CommitOutcome::Committed, CommitOutcome::VersionConflict];
+    assert_eq!(answers, [committed.clone(), refused, committed]);
     assert_eq!(stored_orders(&db), ([1, 3, 4].map(number).to_vec(), 3, 3));
     assert_eq!(query_number(&db, "SELECT count(*) FROM events"), 0);
-    let moves = on(&first, vec![move_parcel(&first, State::InTransit, 1)]);
+    let moves = changes_to(&first, vec![move_parcel(&first, State::InTransit, 1)]);
     assert_eq!(commit_as_group(&db, vec![moves]), [CommitOutcome::Committed]);
 }
 
@@ -194,8 +195,8 @@ fn damaged_counts_fail_orders_and_nothing_else() {
         db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
     });
     let keys = Arc::new(KeyIndex::new());
-    let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
-    let (record, mut kept) = mutation(record, &keys);
+    let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..empty_changes() };
+    let (record, mut record_answer) = mutation(record, &keys);
     let mut queued_writes: Vec<Box<dyn group::QueuedWrite>> = vec![record, call];
     let mut orders = Vec::new();
     for n in 0..3 {
@@ -207,9 +208,9 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     for mut answer in orders {
         assert_eq!(answer.try_recv(), Ok(Err(CommitOutcome::Broken)));
     }
-    assert!(kept.try_recv().unwrap().is_ok());
+    assert!(record_answer.try_recv().unwrap().is_ok());
     assert!(matches!(found.try_recv(), Ok(Ok(Ok(1)))));
-    assert_eq!(health.read_only_reason(), None, "a bad page does not end the process");
+    assert_eq!(health.read_only_reason(), None, "one damaged page does not stop all writes");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Idempotency keys: each has one record, whatever has happened to the map of keys in memory: rollbacks, other
-//! processes, restarts, purges, copies.
+//! Idempotency keys: each has one record, although rollbacks, other processes, restarts, purges and copies change the
+//! map of keys in memory.
 
 use std::path::Path;
 
@@ -8,7 +8,9 @@ use parcelo_domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIM
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::conformance::{NOW, SECRET, create, create_parcel, file, nothing, record, sandbox};
+use super::conformance::{
+    NOW, SECRET, create, create_parcel, empty_changes, file, record, sandbox,
+};
 use crate::{
     CommitOutcome, Store, StoreError,
     sqlite::{
@@ -23,8 +25,8 @@ use crate::{
     waiting::until,
 };
 
-fn record_only(kept: IdempotencyRecord) -> Changes {
-    Changes { idempotency_record: Some(kept), ..nothing() }
+fn record_only(record: IdempotencyRecord) -> Changes {
+    Changes { idempotency_record: Some(record), ..empty_changes() }
 }
 
 /// Writes a record under the key of this number.
@@ -37,7 +39,7 @@ async fn write_records(store: &Store, numbers: std::ops::Range<u32>) {
     assert!(all.iter().all(|outcome| *outcome == CommitOutcome::Committed));
 }
 
-fn taken(number: u32) -> CommitOutcome {
+fn key_taken(number: u32) -> CommitOutcome {
     CommitOutcome::IdempotencyTaken(record(sandbox(1), number))
 }
 
@@ -56,8 +58,8 @@ async fn spill(store: &Store, max: usize) {
     store.sqlite().unwrap().spill_keys(max).await.unwrap();
 }
 
-fn count(store: &Store, what: &str) -> i64 {
-    store.read(|db| db.query_row(&format!("SELECT {what}"), [], |row| row.get(0))).unwrap()
+fn count(store: &Store, expression: &str) -> i64 {
+    store.read(|db| db.query_row(&format!("SELECT {expression}"), [], |row| row.get(0))).unwrap()
 }
 
 #[tokio::test]
@@ -65,26 +67,26 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
     let (server, folder) = file();
     let second = open_again(&folder);
     assert_eq!(write_record(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&second, 1).await, taken(1), "known after the first read");
+    assert_eq!(write_record(&second, 1).await, key_taken(1), "known after the first read");
     assert_eq!(write_record(&second, 2).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&server, 2).await, taken(2), "written since");
+    assert_eq!(write_record(&server, 2).await, key_taken(2), "written by the other process");
     assert_eq!(write_record(&server, 3).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&second, 3).await, taken(3));
+    assert_eq!(write_record(&second, 3).await, key_taken(3));
 
     // The server takes an id for a record and rolls it back; the other process then takes the same.
     create_parcel(&server, sandbox(1), "SB-TAKEN-0001").await;
     let refused = server.commit(create(sandbox(1), "SB-TAKEN-0001", 9)).await;
     assert_eq!(refused, CommitOutcome::DuplicateTracking);
     assert_eq!(write_record(&second, 4).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&server, 4).await, taken(4));
+    assert_eq!(write_record(&server, 4).await, key_taken(4));
 
     // When the table is empty, its ids continue, in a new process too.
     assert_eq!(second.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
     let other = open_again(&folder);
     assert_eq!(write_record(&other, 5).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&server, 5).await, taken(5));
+    assert_eq!(write_record(&server, 5).await, key_taken(5));
     assert_eq!(write_record(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(write_record(&second, 1).await, taken(1));
+    assert_eq!(write_record(&second, 1).await, key_taken(1));
 }
 
 #[tokio::test]
@@ -94,7 +96,7 @@ async fn a_process_sees_keys_written_by_another_process() {
     write_records(&second, 0..10).await;
     write_records(&server, 10..1_000).await;
     for number in 0..1_000 {
-        assert_eq!(write_record(&second, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&second, number).await, key_taken(number), "{number}");
     }
 }
 
@@ -104,16 +106,16 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     let file = folder.path().join("parcelo.db");
     let (db, _) = connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap();
     let (reader, keys) = (connection::open_reader(&file).unwrap(), KeyIndex::new());
-    let kept = record(sandbox(1), 1);
+    let record = record(sandbox(1), 1);
     let apply = || {
-        let mut changes = record_only(kept.clone());
+        let mut changes = record_only(record.clone());
         apply::apply(&db, &keys, &mut changes, &mut Pending::default()).unwrap().0
     };
-    let seen = || records::find(&reader, &keys, &kept.key).unwrap();
+    let seen = || records::find(&reader, &keys, &record.key).unwrap();
     for end in ["ROLLBACK", "ROLLBACK TO one; COMMIT"] {
         db.execute_batch("BEGIN IMMEDIATE; SAVEPOINT one").unwrap();
         assert_eq!(apply(), CommitOutcome::Committed);
-        assert_eq!(apply(), CommitOutcome::IdempotencyTaken(kept.clone()), "in its group");
+        assert_eq!(apply(), CommitOutcome::IdempotencyTaken(record.clone()), "its group sees it");
         assert_eq!(seen(), None);
         db.execute_batch(end).unwrap();
         assert_eq!(seen(), None);
@@ -122,7 +124,7 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     assert_eq!(apply(), CommitOutcome::Committed);
     assert_eq!(seen(), None);
     db.execute_batch("COMMIT").unwrap();
-    assert_eq!(seen().unwrap().1, kept);
+    assert_eq!(seen().unwrap().1, record);
 }
 
 #[tokio::test]
@@ -134,7 +136,7 @@ async fn a_start_loads_all_keys_with_few_record_reads() {
     let behind = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
     assert!(count(&store, behind) < key_chunks::ROWS);
     for number in 0..1_000 {
-        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
     }
     write_records(&store, 1_000..1_300).await;
     let one = store.idempotency_record(&record(sandbox(1), 1_299).key).await.unwrap();
@@ -144,19 +146,19 @@ async fn a_start_loads_all_keys_with_few_record_reads() {
 #[tokio::test]
 async fn keys_with_equal_prefixes_have_separate_records() {
     for store in [file().0, Store::memory(SECRET).unwrap()] {
-        let alike = [1, 2, 3].map(|last| {
+        let with_equal_prefixes = [1, 2, 3].map(|last| {
             let mut key = [7; 16];
             key[15] = last;
             IdempotencyRecord { key: RecordKey(key), body: vec![last], ..record(sandbox(1), 1) }
         });
-        for kept in &alike {
-            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
-            assert_eq!(store.commit(record_only(kept.clone())).await, CommitOutcome::Committed);
+        for record in &with_equal_prefixes {
+            assert_eq!(store.idempotency_record(&record.key).await.unwrap(), None);
+            assert_eq!(store.commit(record_only(record.clone())).await, CommitOutcome::Committed);
         }
-        for kept in alike {
-            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept.clone()));
-            let again = store.commit(record_only(kept.clone())).await;
-            assert_eq!(again, CommitOutcome::IdempotencyTaken(kept));
+        for record in with_equal_prefixes {
+            assert_eq!(store.idempotency_record(&record.key).await.unwrap(), Some(record.clone()));
+            let again = store.commit(record_only(record.clone())).await;
+            assert_eq!(again, CommitOutcome::IdempotencyTaken(record));
         }
     }
 }
@@ -167,10 +169,8 @@ async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
         write_records(&store, 0..300).await;
         let before = store.stats().reads;
         for number in 300..600 {
-            assert_eq!(
-                store.idempotency_record(&record(sandbox(1), number).key).await.unwrap(),
-                None
-            );
+            let found = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
+            assert_eq!(found, None);
         }
         assert_eq!(store.stats().reads, before);
         assert!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap().is_some());
@@ -183,17 +183,17 @@ async fn a_copy_has_the_keys_of_its_source_and_no_others() {
     let store = Store::memory(SECRET).unwrap();
     write_records(&store, 0..300).await;
     let copy = store.copy().unwrap();
-    assert_eq!(write_record(&copy, 1).await, taken(1));
+    assert_eq!(write_record(&copy, 1).await, key_taken(1));
     assert_eq!(write_record(&copy, 300).await, CommitOutcome::Committed);
     assert_eq!(store.idempotency_record(&record(sandbox(1), 300).key).await.unwrap(), None);
     write_records(&store, 301..400).await;
     store.become_copy_of(&copy).unwrap();
-    assert_eq!(write_record(&store, 300).await, taken(300));
+    assert_eq!(write_record(&store, 300).await, key_taken(300));
     let found = store.idempotency_record(&record(sandbox(1), 5).key).await.unwrap();
     assert_eq!(found, Some(record(sandbox(1), 5)));
     assert_eq!(key_counts(&store).0, 301);
     write_records(&store, 301..400).await;
-    assert_eq!(write_record(&store, 301).await, taken(301));
+    assert_eq!(write_record(&store, 301).await, key_taken(301));
 }
 
 #[tokio::test]
@@ -258,7 +258,7 @@ async fn keys_spilled_to_disk_are_still_found() {
         let known = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(known, Some(record(sandbox(1), number)));
         for one in [&store, &second] {
-            assert_eq!(write_record(one, number).await, taken(number), "{number}");
+            assert_eq!(write_record(one, number).await, key_taken(number), "{number}");
         }
     }
     write_records(&store, 1_700..1_710).await;
@@ -267,7 +267,7 @@ async fn keys_spilled_to_disk_are_still_found() {
     let left = "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)";
     assert_eq!((count(&store, left), key_counts(&store)), (0, (0, 0)));
     write_records(&store, 0..10).await;
-    assert_eq!(write_record(&second, 9).await, taken(9));
+    assert_eq!(write_record(&second, 9).await, key_taken(9));
 }
 
 #[tokio::test]
@@ -282,7 +282,7 @@ async fn an_unfinished_run_is_rewritten_and_only_then_used() {
     assert_eq!(key_counts(&store), (600, 0));
     spill(&store, 599).await;
     for number in 0..600 {
-        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
     }
 }
 
@@ -298,7 +298,7 @@ async fn chunks_are_written_while_another_process_writes() {
     assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
 }
 
-/// Writes 3,000 keys to a file of a server that is then stopped, and lets `damage` change it.
+/// Writes 3,000 keys to a file, damages it while no server runs, and checks that no key gets a second record.
 async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     let (store, folder) = file();
     let path = folder.path().join("parcelo.db");
@@ -309,24 +309,25 @@ async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
         let store = Store::open(&path, SECRET).unwrap();
         for number in 0..3_000 {
             let again = write_record(&store, number).await;
-            assert_eq!(again, taken(number), "{name}, start {start}: {number}");
+            assert_eq!(again, key_taken(number), "{name}, start {start}: {number}");
         }
         store.close().await;
     }
 }
 
-/// Overwrites a leaf of the table of chunks, counted from its first, by a copy of another or by zeros.
-fn overwrite(path: &Path, leaf: usize, by: Option<usize>) {
+/// Overwrites the leaf with this index of the table of chunks, with a copy of another leaf or with zeros.
+fn overwrite(path: &Path, leaf: usize, source: Option<usize>) {
     let pages = leaves(path);
     let mut bytes = std::fs::read(path).unwrap();
     let at = |leaf: usize| (pages[leaf.min(pages.len() - 1)] - 1) * 4_096;
-    let new = by.map_or_else(|| vec![0; 4_096], |by| bytes[at(by)..at(by) + 4_096].to_vec());
+    let copy = |source| bytes[at(source)..at(source) + 4_096].to_vec();
+    let new = source.map_or_else(|| vec![0; 4_096], copy);
     let place = at(leaf);
     bytes[place..place + 4_096].copy_from_slice(&new);
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Returns the leaves of the table of chunks, from its inner page.
+/// Returns the page numbers of the leaves of the table of chunks, which its inner page lists.
 fn leaves(path: &Path) -> Vec<usize> {
     let db = Connection::open(path).unwrap();
     let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'key_chunks'";
@@ -346,7 +347,7 @@ fn change(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_list_of_keys_makes_no_second_record_or_failure() {
+async fn damaged_key_chunks_cause_no_second_record_and_no_failure() {
     let bit =
         "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
     let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
@@ -365,9 +366,9 @@ async fn a_damaged_list_of_keys_makes_no_second_record_or_failure() {
         })
         .await;
     }
-    for (leaf, by) in [(1, 0), (usize::MAX, 0), (0, usize::MAX)] {
-        let name = format!("leaf {by} in the place of {leaf}");
-        assert_no_second_record(&name, |path| overwrite(path, leaf, Some(by))).await;
+    for (leaf, source) in [(1, 0), (usize::MAX, 0), (0, usize::MAX)] {
+        let name = format!("leaf {source} in the place of {leaf}");
+        assert_no_second_record(&name, |path| overwrite(path, leaf, Some(source))).await;
     }
 }
 
@@ -425,11 +426,11 @@ async fn an_upgrade_moves_keys_from_the_old_index() {
     assert_eq!(count(&store, "count(*) FROM sqlite_schema WHERE name = 'idempotency_key'"), 0);
     assert_eq!(count(&store, "max(up_to) FROM key_chunks"), 600, "read once, at the first start");
     for number in 0..600 {
-        assert_eq!(write_record(&store, number).await, taken(number), "{number}");
+        assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
     }
     assert_eq!(write_record(&store, 600).await, CommitOutcome::Committed);
-    assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "no id that a reset hides");
-    assert_eq!(write_record(&store, 600).await, taken(600));
+    assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "a reset's hidden id is not reused");
+    assert_eq!(write_record(&store, 600).await, key_taken(600));
 }
 
 #[tokio::test]
@@ -440,8 +441,8 @@ async fn a_write_fails_if_the_key_map_cannot_be_filled() {
     let damage = "UPDATE idempotency SET key = x'00' WHERE id = 299";
     copy.call(move |db| db.execute(damage, [])).await.unwrap();
     assert_eq!(write_record(&copy, 1).await, CommitOutcome::Broken);
-    let mend = "DELETE FROM idempotency WHERE id = 299";
-    copy.call(move |db| db.execute(mend, [])).await.unwrap();
-    assert_eq!(write_record(&copy, 1).await, taken(1));
+    let repair = "DELETE FROM idempotency WHERE id = 299";
+    copy.call(move |db| db.execute(repair, [])).await.unwrap();
+    assert_eq!(write_record(&copy, 1).await, key_taken(1));
     assert_eq!(write_record(&copy, 298).await, CommitOutcome::Committed);
 }

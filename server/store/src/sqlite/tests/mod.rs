@@ -1,4 +1,5 @@
-//! Promises of a file, and features that only `SQLite` has. Promises of every store: [`conformance`].
+//! Tests of the guarantees of a file, and of features that only `SQLite` has. [`conformance`] has the tests that every
+//! store must pass.
 
 mod deliveries;
 mod durability;
@@ -81,10 +82,11 @@ impl TestFile {
         Self { _folder: folder, file }
     }
 
-    pub(super) fn opened() -> (Self, Store) {
-        let place = Self::new();
-        let store = place.open();
-        (place, store)
+    /// Creates a file, and opens it.
+    pub(super) fn with_store() -> (Self, Store) {
+        let test_file = Self::new();
+        let store = test_file.open();
+        (test_file, store)
     }
 
     pub(super) fn open(&self) -> Store {

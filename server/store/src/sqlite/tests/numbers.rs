@@ -1,4 +1,4 @@
-//! Numbers and ids outlive a process: a restart, a new secret, a copy, files of an older schema.
+//! Numbers and ids survive a restart, a new secret, a copy, and an upgrade from an older schema.
 
 use std::path::Path;
 
@@ -22,36 +22,36 @@ fn count(store: &Store, sql: &str) -> i64 {
 
 #[tokio::test]
 async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
-    let folder = TestFile::new();
-    let store = folder.open();
-    let made = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
-    let number = made.tracking_number.as_str();
+    let test_file = TestFile::new();
+    let store = test_file.open();
+    let created = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
+    let number = created.tracking_number.as_str();
     store.close().await;
-    let db = Connection::open(&folder.file).unwrap();
+    let db = Connection::open(&test_file.file).unwrap();
     db.execute("UPDATE meta SET value = randomblob(32) WHERE name = 'secret'", []).unwrap();
     drop(db);
-    let store = folder.open();
+    let store = test_file.open();
     assert_ne!(store.secret(), SECRET);
-    assert_eq!(row(&store, number).await.as_ref(), Some(&made));
+    assert_eq!(row(&store, number).await.as_ref(), Some(&created));
     let copy = store.copy().unwrap();
-    assert_eq!(row(&copy, number).await.as_ref(), Some(&made));
+    assert_eq!(row(&copy, number).await.as_ref(), Some(&created));
     {
-        let backup = folder.beside("copy.db");
-        crate::backup(&folder.file, &backup).unwrap();
+        let backup = test_file.beside("copy.db");
+        crate::backup(&test_file.file, &backup).unwrap();
         let restored = Store::open(&backup, [1; 32]).unwrap();
-        assert_eq!(row(&restored, number).await.as_ref(), Some(&made));
+        assert_eq!(row(&restored, number).await.as_ref(), Some(&created));
     }
 }
 
 #[tokio::test]
 async fn a_restart_reuses_no_parcel_id() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let test_file = TestFile::new();
+    let store = test_file.open();
     let last = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await.key;
     store.purge(NOW).await.unwrap();
     assert_eq!(count(&store, "SELECT count(*) FROM parcels"), 0);
     store.close().await;
-    let next = create_parcel(&folder.open(), sandbox(1), "SB-FIRST-0001").await.key;
+    let next = create_parcel(&test_file.open(), sandbox(1), "SB-FIRST-0001").await.key;
     assert_eq!(next, ParcelRowId(last.0 + 1));
 }
 
@@ -68,7 +68,7 @@ async fn an_order_decided_before_a_reset_joins_the_new_generation() {
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
 }
 
-/// Makes a file of schema 24: a generated number that is in no index, a given one, and the same two again in a
+/// Creates a file of schema 24: a generated number that is in no index, a given one, and the same two again in a
 /// generation that has ended.
 fn create_schema_24_file(file: &Path) {
     let db = Connection::open(file).unwrap();
@@ -101,9 +101,9 @@ fn create_schema_24_file(file: &Path) {
 
 #[tokio::test]
 async fn an_upgrade_merges_all_numbers_into_one_index() {
-    let folder = TestFile::new();
-    create_schema_24_file(&folder.file);
-    let store = folder.open();
+    let test_file = TestFile::new();
+    create_schema_24_file(&test_file.file);
+    let store = test_file.open();
     for (number, key) in [("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 4), ("SBEC7K2M9QX4T8WD1", 5)]
     {
         assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");
@@ -116,7 +116,7 @@ async fn an_upgrade_merges_all_numbers_into_one_index() {
     until("it is erased", async || count(&store, "SELECT min(id) FROM parcels") == 3).await;
 }
 
-/// Makes a file of schema 14: a generated number, a given one, orders with and without an external id, and a damaged
+/// Creates a file of schema 14: a generated number, a given one, orders with and without an external id, and a damaged
 /// order.
 fn create_schema_14_file(file: &Path) {
     let db = Connection::open(file).unwrap();
@@ -144,9 +144,9 @@ fn create_schema_14_file(file: &Path) {
 
 #[tokio::test]
 async fn numbers_of_a_file_of_schema_14_are_found_and_stay_taken() {
-    let folder = TestFile::new();
-    create_schema_14_file(&folder.file);
-    let store = folder.open();
+    let test_file = TestFile::new();
+    create_schema_14_file(&test_file.file);
+    let store = test_file.open();
     for (number, key) in [("SBEC7K2M9QX4T8WD0", 3), ("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 7)]
     {
         assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");

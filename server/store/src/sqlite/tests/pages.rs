@@ -1,4 +1,4 @@
-//! Mass writes run in pages between everyone's orders, and erased data is gone from the disk.
+//! Mass writes run in pages, with other writes in between, and erased data leaves no trace on the disk.
 
 use std::path::Path;
 
@@ -24,8 +24,7 @@ async fn fill(store: &Store, tenant: Tenant, orders: u32) {
 
 #[tokio::test]
 async fn orders_are_committed_while_a_large_reset_is_under_way() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (_test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 3_000).await;
     let mut pause = store.pause_writes().await.unwrap();
     let mut reset = Box::pin(store.reset(sandbox(1)));
@@ -53,7 +52,7 @@ async fn orders_are_committed_while_a_large_reset_is_under_way() {
 async fn next_pause(store: &Store, pause: Pause) -> Pause {
     let mut next = Box::pin(store.pause_writes());
     assert!((&mut next).now_or_never().is_none());
-    // It is in the queue then.
+    // Let the pause enter the queue.
     tokio::task::yield_now().await;
     drop(pause);
     next.await.unwrap()
@@ -61,8 +60,7 @@ async fn next_pause(store: &Store, pause: Pause) -> Pause {
 
 #[tokio::test]
 async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (_test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 2_100).await;
     let mut before = store.stats().commits;
     let mut pages = || {
@@ -70,11 +68,10 @@ async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
         before += commits;
         commits
     };
-    let month = NOW.plus(30 * Millis::DAY);
-    assert_eq!(store.purge_records(month).await.unwrap(), 2_100);
+    assert_eq!(store.purge_records(NOW.plus(30 * Millis::DAY)).await.unwrap(), 2_100);
     assert!(pages() >= 3);
     assert_eq!(store.purge(NOW).await.unwrap().parcels, 2_100);
-    assert!(pages() >= 7, "a parcel has at least three rows' worth: itself and two events");
+    assert!(pages() >= 7, "a parcel counts as at least three rows: itself and two events");
 }
 
 /// Returns a random-looking number, so that all tenants' rows are mixed in every index.
@@ -137,27 +134,26 @@ fn count(file: &Path, words: &str) -> usize {
 }
 
 /// Waits until the server has truncated its log after an erasure, at the latest at its next check.
-async fn until_truncated(folder: &TestFile, store: &Store) {
+async fn wait_until_truncated(test_file: &TestFile, store: &Store) {
     until("no one reads from the log", async || {
         store.truncate_log().await;
-        std::fs::metadata(folder.beside("parcelo.db-wal")).unwrap().len() == 0
+        std::fs::metadata(test_file.beside("parcelo.db-wal")).unwrap().len() == 0
     })
     .await;
 }
 
 /// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
-fn count_occurrences(folder: &TestFile, owner: &str) -> [usize; 3] {
-    let copy = folder.beside(&format!("copy-of-{owner}.db"));
-    crate::backup(&folder.beside("parcelo.db"), &copy).unwrap();
-    [folder.beside("parcelo.db"), folder.beside("parcelo.db-wal"), copy]
+fn count_occurrences(test_file: &TestFile, owner: &str) -> [usize; 3] {
+    let copy = test_file.beside(&format!("copy-of-{owner}.db"));
+    crate::backup(&test_file.beside("parcelo.db"), &copy).unwrap();
+    [test_file.beside("parcelo.db"), test_file.beside("parcelo.db-wal"), copy]
         .map(|file| count(&file, owner))
 }
 
 #[tokio::test]
 async fn erased_data_is_in_no_file_and_no_backup() {
     let [owner, ..] = OWNERS;
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (test_file, store) = TestFile::with_store();
     for is_purge in [false, true] {
         create_marked_orders(&store, &[owner], 600).await;
         if is_purge {
@@ -165,9 +161,9 @@ async fn erased_data_is_in_no_file_and_no_backup() {
         } else {
             assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
         }
-        until_truncated(&folder, &store).await;
-        assert_eq!(count_occurrences(&folder, owner), [0; 3]);
-        std::fs::remove_file(folder.beside(&format!("copy-of-{owner}.db"))).unwrap();
+        wait_until_truncated(&test_file, &store).await;
+        assert_eq!(count_occurrences(&test_file, owner), [0; 3]);
+        std::fs::remove_file(test_file.beside(&format!("copy-of-{owner}.db"))).unwrap();
     }
 }
 
@@ -175,22 +171,20 @@ async fn erased_data_is_in_no_file_and_no_backup() {
 /// and so does `vacuum`.
 #[tokio::test]
 async fn a_vacuum_removes_remaining_copies_of_erased_rows() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (test_file, store) = TestFile::with_store();
     create_marked_orders(&store, &OWNERS, 900).await;
     let [first, second, third] = OWNERS;
     for tenant in 1..=2 {
         assert_eq!(store.reset(sandbox(tenant)).await.unwrap().parcels, 300);
     }
-    until_truncated(&folder, &store).await;
+    wait_until_truncated(&test_file, &store).await;
     for owner in [first, second] {
-        let [file, log, backup] = count_occurrences(&folder, owner);
+        let [file, log, backup] = count_occurrences(&test_file, owner);
         // Of 600 rows. The number depends on where commits have begun and ended.
         assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
-    Store::lock_for_vacuum(&folder.beside("parcelo.db"), SECRET).unwrap().run().unwrap();
-    let bytes = [first, second].map(|owner| count(&folder.beside("parcelo.db"), owner));
-    assert_eq!(bytes, [0; 2]);
-    assert!(count(&folder.beside("parcelo.db"), third) > 600, "the third owner's rows stay");
+    Store::lock_for_vacuum(&test_file.beside("parcelo.db"), SECRET).unwrap().run().unwrap();
+    assert_eq!([first, second].map(|owner| count(&test_file.beside("parcelo.db"), owner)), [0; 2]);
+    assert!(count(&test_file.beside("parcelo.db"), third) > 600, "the third owner's rows stay");
 }

@@ -1,4 +1,5 @@
-//! Lists compared with their table, and the reads that a long one may delay: only its tenant's next one.
+//! Lists and counts compared with a full scan of their table, and long reads, which delay only their tenant's next long
+//! read.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use parcelo_types::{
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
-use super::conformance::{NOW, SECRET, create, file, nothing, sandbox};
+use super::conformance::{NOW, SECRET, create, empty_changes, file, sandbox};
 use crate::{CommitOutcome, Store, StoreError, sqlite};
 
 /// The number of parcels by tenant, day, state and country.
@@ -32,14 +33,14 @@ fn counts(store: &Store, sql: &str) -> Counts {
     store.read(read).unwrap()
 }
 
-fn assert_counts_are_true(store: &Store, after: &str) {
-    let kept = counts(store, "SELECT tenant, day, state, country, total FROM parcel_counts");
-    let true_ones = counts(
+fn assert_counts_match_rows(store: &Store, after: &str) {
+    let stored = counts(store, "SELECT tenant, day, state, country, total FROM parcel_counts");
+    let counted = counts(
         store,
         "SELECT tenant, (created_at - (created_at % 86400000 + 86400000) % 86400000) / 86400000, \
          state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4",
     );
-    assert_eq!(kept, true_ones, "after {after}");
+    assert_eq!(stored, counted, "after {after}");
     let totals = |table: &str| {
         let sql = format!(
             "SELECT tenant, 0, state, country, sum(total) FROM {table} GROUP BY 1, 3, 4 HAVING sum(total) > 0"
@@ -82,8 +83,8 @@ fn random_move(rng: &mut fastrand::Rng, store: &Store) -> Changes {
     let event = Event { sequence, state, at: NOW, location, description: None };
     let op = StoreOp::Move { parcel: ParcelRowId(parcel), event };
     // The second move has the same sequence, so it is refused and undoes the first, including its count.
-    let twice = if rng.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
-    Changes { ops: twice, ..nothing() }
+    let ops = if rng.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
+    Changes { ops, ..empty_changes() }
 }
 
 #[tokio::test]
@@ -97,18 +98,17 @@ async fn counts_match_the_table_after_any_history() {
             450..980 => drop(store.commit(random_move(&mut rng, &store)).await),
             980..985 => drop(store.reset(tenant(&mut rng)).await.unwrap()),
             _ => {
-                let days = rng.i64(-2_500..3);
-                store.purge(NOW.plus(days * Millis::DAY)).await.unwrap();
+                store.purge(NOW.plus(rng.i64(-2_500..3) * Millis::DAY)).await.unwrap();
             }
         }
         if what >= 980 || step % 100 == 0 {
-            assert_counts_are_true(&store, &format!("step {step} ({what})"));
+            assert_counts_match_rows(&store, &format!("step {step} ({what})"));
         }
     }
-    assert_counts_are_true(&store, "all");
+    assert_counts_match_rows(&store, "all");
     store.reset_all().await.unwrap();
     store.purge(Millis(i64::MAX)).await.unwrap();
-    assert_counts_are_true(&store, "the end");
+    assert_counts_match_rows(&store, "the end");
 }
 
 /// Returns the ids of all parcels that match a query, newest first, by checking every row.
@@ -154,7 +154,7 @@ async fn pages_and_totals_match_a_full_scan() {
         store.commit(random_order(&mut rng, number)).await;
         store.commit(random_move(&mut rng, &store)).await;
     }
-    let mut filled = 0;
+    let mut non_empty_pages = 0;
     for _ in 0..3_000 {
         let (tenant, query) = (sandbox(rng.i64(1..3)), random_query(&mut rng));
         let expected = find_by_full_scan(&store, tenant, &query);
@@ -162,24 +162,24 @@ async fn pages_and_totals_match_a_full_scan() {
         assert_eq!(total, expected.len() as u64, "{query:?}");
         let page: Vec<_> = page.iter().map(|listed| listed.parcel.key).collect();
         let before = (query.page as usize - 1) * 7;
-        let on_it: Vec<_> = expected.into_iter().skip(before).take(7).collect();
-        assert_eq!(page, on_it, "{query:?}");
-        filled += usize::from(!page.is_empty());
+        let expected_page: Vec<_> = expected.into_iter().skip(before).take(7).collect();
+        assert_eq!(page, expected_page, "{query:?}");
+        non_empty_pages += usize::from(!page.is_empty());
     }
-    assert!(filled > 500, "{filled} pages had parcels");
+    assert!(non_empty_pages > 500, "{non_empty_pages} non-empty pages");
 }
 
 /// Starts a scan that reports when it begins, and ends when it is released.
 fn scan(
     store: &Store,
     tenant: Tenant,
-    begun: &mpsc::UnboundedSender<(Tenant, Sender<()>)>,
+    scan_started: &mpsc::UnboundedSender<(Tenant, Sender<()>)>,
 ) -> tokio::task::JoinHandle<Result<(), StoreError>> {
-    let (store, begun) = (store.clone(), begun.clone());
+    let (store, scan_started) = (store.clone(), scan_started.clone());
     tokio::spawn(async move {
         let read = move |_: &sqlite::Store| {
             let (release, gate) = channel();
-            let _nobody = begun.send((tenant, release));
+            let _nobody = scan_started.send((tenant, release));
             let _released = gate.recv();
             Ok(())
         };
@@ -187,7 +187,7 @@ fn scan(
     })
 }
 
-/// Lets every task that can go on do so.
+/// Lets every task run until it waits.
 async fn settle() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
@@ -197,21 +197,21 @@ async fn settle() {
 #[tokio::test]
 async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
     let (store, _folder) = file();
-    let (begun, mut starts) = mpsc::unbounded_channel();
-    let greedy: Vec<_> = (0..20).map(|_| scan(&store, sandbox(1), &begun)).collect();
+    let (scan_started, mut starts) = mpsc::unbounded_channel();
+    let greedy: Vec<_> = (0..20).map(|_| scan(&store, sandbox(1), &scan_started)).collect();
     settle().await;
     let (_, first) = starts.recv().await.unwrap();
-    let modest = scan(&store, sandbox(2), &begun);
-    let (who, second) = starts.recv().await.unwrap();
-    assert_eq!(who, sandbox(2), "the first tenant's second scan waits for its first");
+    let modest = scan(&store, sandbox(2), &scan_started);
+    let (scanning_tenant, second) = starts.recv().await.unwrap();
+    assert_eq!(scanning_tenant, sandbox(2), "the first tenant's second scan waits for its first");
     // While both run, a write and a point read succeed.
     assert_eq!(store.commit(create(sandbox(3), "SB-FREE-0001", 1)).await, CommitOutcome::Committed);
     drop((first, second));
     modest.await.unwrap().unwrap();
     for _ in 1..20 {
-        let (who, release) = starts.recv().await.unwrap();
+        let (scanning_tenant, release) = starts.recv().await.unwrap();
         settle().await;
-        assert!(who == sandbox(1) && starts.try_recv().is_err(), "two at once");
+        assert!(scanning_tenant == sandbox(1) && starts.try_recv().is_err(), "one scan per tenant");
         drop(release);
     }
     for scan in greedy {
@@ -222,25 +222,26 @@ async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
 #[tokio::test]
 async fn few_long_reads_run_at_once_in_tenant_order() {
     let (store, _folder) = file();
-    let (begun, mut starts) = mpsc::unbounded_channel();
-    let scans: Vec<_> = (1..=12).map(|account| scan(&store, sandbox(account), &begun)).collect();
-    let mut at_work = Vec::new();
+    let (scan_started, mut starts) = mpsc::unbounded_channel();
+    let scans: Vec<_> =
+        (1..=12).map(|account| scan(&store, sandbox(account), &scan_started)).collect();
+    let mut running = Vec::new();
     let mut order_of_reads = Vec::new();
     while order_of_reads.len() < 12 {
         settle().await;
-        while let Ok((who, release)) = starts.try_recv() {
-            at_work.push(release);
-            order_of_reads.push(who);
+        while let Ok((scanning_tenant, release)) = starts.try_recv() {
+            running.push(release);
+            order_of_reads.push(scanning_tenant);
         }
-        assert!(at_work.len() <= 4, "{} at once", at_work.len());
-        if !at_work.is_empty() {
-            at_work.remove(0);
+        assert!(running.len() <= 4, "{} at once", running.len());
+        if !running.is_empty() {
+            running.remove(0);
         }
     }
     let in_order: Vec<_> = (1..=12).map(sandbox).collect();
     order_of_reads.sort_by_key(|tenant| tenant.number());
     assert_eq!(order_of_reads, in_order);
-    drop(at_work);
+    drop(running);
     for scan in scans {
         scan.await.unwrap().unwrap();
     }
@@ -249,10 +250,10 @@ async fn few_long_reads_run_at_once_in_tenant_order() {
 #[tokio::test(start_paused = true)]
 async fn long_reads_are_refused_when_queued_too_long_or_too_many() {
     let (store, _folder) = file();
-    let (begun, mut starts) = mpsc::unbounded_channel();
-    let first = scan(&store, sandbox(1), &begun);
+    let (scan_started, mut starts) = mpsc::unbounded_channel();
+    let first = scan(&store, sandbox(1), &scan_started);
     let (_, release) = starts.recv().await.unwrap();
-    let waiting: Vec<_> = (1..64).map(|_| scan(&store, sandbox(1), &begun)).collect();
+    let waiting: Vec<_> = (1..64).map(|_| scan(&store, sandbox(1), &scan_started)).collect();
     settle().await;
     let one_too_many = store.scan(Some(sandbox(1)), |_| Ok(())).await;
     assert!(matches!(one_too_many, Err(StoreError::Crowded { .. })), "{one_too_many:?}");
@@ -271,10 +272,10 @@ async fn long_reads_are_refused_when_queued_too_long_or_too_many() {
 #[tokio::test(start_paused = true)]
 async fn a_tenant_pauses_as_long_as_its_last_read_took() {
     let (store, _folder) = file();
-    let (begun, mut starts) = mpsc::unbounded_channel();
-    let first = scan(&store, sandbox(1), &begun);
+    let (scan_started, mut starts) = mpsc::unbounded_channel();
+    let first = scan(&store, sandbox(1), &scan_started);
     let (_, release) = starts.recv().await.unwrap();
-    let second = scan(&store, sandbox(1), &begun);
+    let second = scan(&store, sandbox(1), &scan_started);
     let start = runtime_now();
     tokio::time::advance(Duration::from_millis(80)).await;
     drop(release);
@@ -282,7 +283,7 @@ async fn a_tenant_pauses_as_long_as_its_last_read_took() {
     store.scan(Some(sandbox(2)), |_| Ok(())).await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_millis(80), "another tenant reads at once");
     let (_, release) = starts.recv().await.unwrap();
-    assert_eq!(start.elapsed().as_millis(), 160, "this tenant rests");
+    assert_eq!(start.elapsed().as_millis(), 160, "this tenant waits as long as its scan took");
     drop(release);
     second.await.unwrap().unwrap();
 }
@@ -290,8 +291,8 @@ async fn a_tenant_pauses_as_long_as_its_last_read_took() {
 #[tokio::test(start_paused = true)]
 async fn a_short_read_is_followed_by_no_pause() {
     let (store, _folder) = file();
-    let (begun, mut starts) = mpsc::unbounded_channel();
-    let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &begun)).collect();
+    let (scan_started, mut starts) = mpsc::unbounded_channel();
+    let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &scan_started)).collect();
     let start = runtime_now();
     for done in 0..4 {
         let (_, release) = starts.recv().await.unwrap();

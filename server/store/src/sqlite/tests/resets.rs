@@ -1,5 +1,5 @@
-//! A reset begins a generation. The data of the previous one is counted, and erased page by page between everyone's
-//! orders.
+//! A reset begins a new generation. The data of the previous one is counted, and then erased page by page while other
+//! writes continue.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use ulid::Ulid;
 use super::{
     TestFile,
     conformance::{
-        NOW, SECRET, apply, carriers::carrier_scan, commit, create, credential, event, manifest,
-        move_parcel, nothing, order, row, sandbox, webhooks::endpoint,
+        NOW, SECRET, apply, carriers::carrier_scan, commit, create, credential, empty_changes,
+        event, manifest, move_parcel, order, row, sandbox, webhooks::endpoint,
     },
 };
 use crate::{
@@ -72,8 +72,8 @@ async fn create_full_sandbox(store: &Store) -> ParcelRow {
     row(store, NUMBER).await.unwrap()
 }
 
-/// Returns the counts of the sandbox's first generation.
-async fn counted(store: &Store) -> Deleted {
+/// Returns what a reset has counted in the sandbox's first generation.
+async fn reset_counts(store: &Store) -> Deleted {
     store.counted(sandbox(1).number()).await.unwrap()
 }
 
@@ -107,11 +107,11 @@ fn rows(store: &Store) -> Vec<(String, i64)> {
     store.read(count).unwrap()
 }
 
-fn row_counts(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
+fn expected_rows(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
     rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows)).collect()
 }
 
-async fn until_erased(store: &Store) {
+async fn wait_until_erased(store: &Store) {
     let is_over = || rows(store).iter().all(|(table, _)| table != "ended_generations");
     until("the reset is finished", async || is_over()).await;
 }
@@ -152,7 +152,7 @@ async fn a_reset_hides_earlier_data_from_every_read_at_once() {
 
     let expect = vec![(parcel.key, parcel.version)];
     let ops = vec![move_parcel(&parcel, State::InTransit, 0)];
-    let late = store.commit(Changes { expect, ops, ..nothing() }).await;
+    let late = store.commit(Changes { expect, ops, ..empty_changes() }).await;
     assert_eq!(late, CommitOutcome::VersionConflict, "a decision about deleted parcels");
 }
 
@@ -169,7 +169,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
     apply(&store, full_history(&new, 2)).await;
     assert!(row(&store, NUMBER).await.unwrap().key > old.key);
-    let total = counted(&store).await;
+    let total = reset_counts(&store).await;
     let (deleted, is_more) = erase_page(&store, u64::MAX).await;
     assert!(!is_more);
     let expected = Deleted::default()
@@ -182,7 +182,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     assert_eq!((deleted, total), (expected, expected), "as it was when the reset began");
     let deliveries = store.deliveries(sandbox(1), 99).await.unwrap().len();
     assert!(deliveries > 0, "later events are sent");
-    let there = row_counts(&[
+    let remaining = expected_rows(&[
         ("parcels", 2),
         ("events", 1),
         ("idempotency", 1),
@@ -192,7 +192,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
         ("carrier_exceptions", 1),
         ("outbox", i64::try_from(deliveries).unwrap()),
     ]);
-    assert_eq!(rows(&store), there, "only later rows stay");
+    assert_eq!(rows(&store), remaining, "only later rows stay");
     assert!(row(&store, NUMBER).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
     assert!(store.has_carrier_event(CarrierRowId(1), "scan-1").await.unwrap());
@@ -218,7 +218,7 @@ async fn pages_are_bounded_and_delete_all_counted_rows() {
         store.read(|db| db.query_row(sql, [], |row| row.get::<_, i64>(0))).unwrap()
     };
     begin_reset(&store, sandbox(1)).await;
-    let all = counted(&store).await;
+    let all = reset_counts(&store).await;
     assert_eq!((all.parcels, all.tracking_events, all.idempotency_keys), (61, 183, 61));
     let (mut pages, mut erased) = (0, Deleted::default());
     loop {
@@ -237,37 +237,34 @@ async fn pages_are_bounded_and_delete_all_counted_rows() {
 
 #[tokio::test]
 async fn a_reset_goes_on_after_a_restart() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 0, 300).await;
     begin_reset(&store, sandbox(1)).await;
     erase_page(&store, 100).await;
     assert!(!rows(&store).is_empty());
     store.close().await;
-    let store = folder.open();
-    assert_eq!(row(&store, "SB-FILL-000299").await, None, "it stays gone");
+    let store = test_file.open();
+    assert_eq!(row(&store, "SB-FILL-000299").await, None, "the parcels stay deleted");
     store.resume_resets().await.unwrap();
-    until_erased(&store).await;
+    wait_until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
 
 #[tokio::test]
 async fn a_reset_continues_after_its_caller_is_dropped() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (_test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 0, 300).await;
     let mut reset = Box::pin(store.reset(sandbox(1)));
     assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
     drop(reset);
     until("erasure begins", async || row(&store, "SB-FILL-000000").await.is_none()).await;
-    until_erased(&store).await;
+    wait_until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
 
 #[tokio::test]
 async fn a_repeated_reset_joins_the_running_one() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (_test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 0, 500).await;
     let deleted = join_all((0..3).map(|_| store.reset(sandbox(1)))).await;
     let numbers: Vec<_> = deleted.iter().map(|one| one.as_ref().unwrap().parcels).collect();
@@ -277,51 +274,48 @@ async fn a_repeated_reset_joins_the_running_one() {
 
 #[tokio::test]
 async fn resets_are_answered_while_nothing_is_erased_yet() {
-    let folder = TestFile::new();
-    let store = folder.open();
+    let (_test_file, store) = TestFile::with_store();
     fill(&store, sandbox(1), 0, 2_100).await;
     fill(&store, sandbox(2), 2_100, 10).await;
-    let turn = store.sqlite().unwrap().0.state.mass_writes.lock().await;
+    let lock = store.sqlite().unwrap().0.state.mass_writes.lock().await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 2_100);
     assert_eq!(store.reset(sandbox(2)).await.unwrap().parcels, 10);
     assert_eq!(row_count(&store, "parcels"), 2_110);
-    drop(turn);
-    until_erased(&store).await;
+    drop(lock);
+    wait_until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
 
 #[tokio::test]
 async fn counted_rows_are_erased_while_another_reset_still_counts() {
-    let folder = TestFile::new();
-    let store = folder.open();
-    // As a request that counts for ever.
+    let (_test_file, store) = TestFile::with_store();
+    // Like a request that never finishes counting.
     let counting = store.active_resets().request(sandbox(1));
     fill(&store, sandbox(1), 0, 300).await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 300);
     fill(&store, sandbox(1), 300, 5).await;
-    let turn = counting.lock().await;
+    let lock = counting.lock().await;
     let other = tokio::spawn({
         let store = store.clone();
         async move { store.reset(sandbox(1)).await.unwrap().parcels }
     });
     until("the first is erased", async || row_count(&store, "parcels") == 5).await;
-    drop(turn);
+    drop(lock);
     drop(counting);
     assert_eq!(other.await.unwrap(), 5);
-    until_erased(&store).await;
+    wait_until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
 
 #[tokio::test]
 async fn the_log_is_truncated_once_no_reader_uses_it() {
-    let folder = TestFile::new();
-    let store = folder.open();
-    let log = connection::wal_path(&folder.file);
+    let (test_file, store) = TestFile::with_store();
+    let log = connection::wal_path(&test_file.file);
     fill(&store, sandbox(1), 0, 100).await;
-    let reader = Connection::open(&folder.file).unwrap();
+    let reader = Connection::open(&test_file.file).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 100);
-    until_erased(&store).await;
+    wait_until_erased(&store).await;
     store.truncate_log().await;
     assert!(contains_text(&log, "Ana P"), "a reader may still need it");
     drop(reader);
@@ -330,7 +324,7 @@ async fn the_log_is_truncated_once_no_reader_uses_it() {
         std::fs::metadata(&log).unwrap().len() == 0
     })
     .await;
-    assert!(!contains_text(&folder.file, "Ana P"));
+    assert!(!contains_text(&test_file.file, "Ana P"));
     assert_eq!(store.commit(create(sandbox(1), NUMBER, 1)).await, CommitOutcome::Committed);
 }
 
@@ -350,13 +344,13 @@ async fn a_purge_subtracts_only_parcels_that_no_reset_deletes() {
     assert_eq!(store.purge(NOW).await.unwrap().parcels, 2);
     let counts = "SELECT sum(total) FROM parcel_counts";
     let counts: i64 = store.read(|db| db.query_row(counts, [], |row| row.get(0))).unwrap();
-    assert_eq!((total().await, counts), (0, 3), "none is counted below 0");
+    assert_eq!((total().await, counts), (0, 3), "the purge subtracts only its own two parcels");
     fill(&store, sandbox(1), 20, 1).await;
     assert_eq!(erase_page(&store, u64::MAX).await.0.parcels, 3);
     assert_eq!(total().await, 1);
 }
 
-/// Makes a file of schema 23 in the middle of a reset: two parcels, one of which is gone for every caller, each with
+/// Creates a file of schema 23 in the middle of a reset: two parcels, one of which no caller sees any more, each with
 /// its record, its event and its manifest.
 fn create_half_reset_file(file: &Path) {
     let db = Connection::open(file).unwrap();
@@ -390,21 +384,21 @@ fn create_half_reset_file(file: &Path) {
 
 #[tokio::test]
 async fn a_half_done_reset_of_schema_23_is_completed() {
-    let folder = TestFile::new();
-    create_half_reset_file(&folder.file);
-    let store = folder.open();
+    let test_file = TestFile::new();
+    create_half_reset_file(&test_file.file);
+    let store = test_file.open();
     assert_eq!(row(&store, "SB-HALF-000001").await, None);
-    let there = async || {
+    let remaining = async || {
         let listed = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();
         (listed.0.len(), listed.1, store.deliveries(sandbox(1), 9).await.unwrap().len())
     };
-    assert_eq!(there().await, (1, 1, 1));
+    assert_eq!(remaining().await, (1, 1, 1));
     assert_eq!(store.backlogs().await.unwrap()[0].events, 1);
-    assert_eq!(counted(&store).await.parcels, 1);
+    assert_eq!(reset_counts(&store).await.parcels, 1);
     store.resume_resets().await.unwrap();
-    until_erased(&store).await;
+    wait_until_erased(&store).await;
     let kept = ["parcels", "events", "idempotency", "manifests", "outbox"].map(|table| (table, 1));
-    assert_eq!(rows(&store), row_counts(&kept));
-    assert_eq!(there().await, (1, 1, 1));
+    assert_eq!(rows(&store), expected_rows(&kept));
+    assert_eq!(remaining().await, (1, 1, 1));
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
 }

@@ -28,7 +28,7 @@ async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
     let (store, _folder) = file();
     create_parcels(&store, 50).await;
     run_sql(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
-    assert_eq!(count_pieces(&store), 0, "an order writes none");
+    assert_eq!(count_pieces(&store), 0, "creating an order writes no piece");
     maintain_index(&store).await;
     assert!(count_pieces(&store) > 0);
     let found = search(&store, "nandu").await;

@@ -14,7 +14,7 @@ use parcelo_types::Environment;
 
 conformance_tests!(
     each_change_is_logged_with_its_author_and_no_ops_are_not,
-    an_account_sees_its_own_entries_only_newest_first,
+    an_account_sees_only_its_own_entries_newest_first,
     old_entries_are_purged,
 );
 
@@ -30,7 +30,8 @@ fn secret(hash: u8) -> NewSecret {
     NewSecret { hash: [hash; 32], last4: "wxyz".to_owned(), old_until: NOW, replaces: None }
 }
 
-async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
+/// Makes every change that is logged, and some calls that change nothing.
+async fn make_every_kind_of_change(store: &Store, account: AccountRowId, by: &Author) {
     let tenant = Tenant { account, environment: Environment::Sandbox };
     store.insert_credential::<ApiKeyScope>(key(account, 1), by).await.unwrap();
     store.rotate_key("key_1", secret(2), by).await.unwrap();
@@ -60,7 +61,7 @@ async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
 async fn each_change_is_logged_with_its_author_and_no_ops_are_not(store: Store) {
     let one = account(&store, "one").await;
     let author = Author { actor: Actor::Token("adt_1".to_owned()), at: NOW };
-    change_everything(&store, one, &author).await;
+    make_every_kind_of_change(&store, one, &author).await;
     let expected = [
         ("key.created", "key_1"),
         ("key.rotated", "key_1"),
@@ -83,7 +84,7 @@ async fn each_change_is_logged_with_its_author_and_no_ops_are_not(store: Store) 
     assert!(all.iter().all(|entry| entry.account.as_deref() == Some("one")));
 }
 
-async fn an_account_sees_its_own_entries_only_newest_first(store: Store) {
+async fn an_account_sees_only_its_own_entries_newest_first(store: Store) {
     let (one, two) = (account(&store, "one").await, account(&store, "two").await);
     for (account, at) in [(one, NOW), (two, NOW.plus(1)), (one, NOW.plus(2))] {
         store.set_shop(account, &Shop::default(), &session(at)).await.unwrap();

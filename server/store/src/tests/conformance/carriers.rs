@@ -7,7 +7,7 @@ use parcelo_domain::{
 };
 use parcelo_types::Environment;
 
-use super::{NOW, apply, create_parcel, credential, nothing, row, sandbox};
+use super::{NOW, apply, create_parcel, credential, empty_changes, row, sandbox};
 use crate::{CommitOutcome, Store, StoreError};
 
 conformance_tests!(
@@ -54,41 +54,42 @@ async fn an_added_event_never_moves_updated_at_back(store: Store) {
     let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
     let sequences: Vec<_> =
         store.events(&parcel).await.unwrap().iter().map(|event| event.sequence).collect();
-    assert_eq!(sequences, [3, 1, 2, 5, 4], "by time");
-    let nowhere = ParcelRow { key: parcelo_domain::ParcelRowId(4_711), ..parcel.clone() };
+    assert_eq!(sequences, [3, 1, 2, 5, 4], "sorted by time");
+    let unknown = ParcelRow { key: parcelo_domain::ParcelRowId(4_711), ..parcel.clone() };
     let label = Event { sequence: 2, ..event(&before, 1) };
     for ops in [
-        vec![StoreOp::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
+        vec![StoreOp::AddEvent { parcel: unknown.key, event: event(&parcel, 1) }],
         vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&before, 1) }],
         vec![StoreOp::AddEvent { parcel: parcel.key, event: label.clone() }],
         vec![StoreOp::Move { parcel: parcel.key, event: label }],
     ] {
-        let commit = store.commit(Changes { ops, ..nothing() }).await;
+        let commit = store.commit(Changes { ops, ..empty_changes() }).await;
         assert_eq!(commit, CommitOutcome::VersionConflict);
     }
 }
 
 async fn a_repeated_carrier_event_changes_nothing(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
-    let taken = |parcel: &ParcelRow, carrier, id| Changes {
+    let scan_changes = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
             StoreOp::Move { parcel: parcel.key, event: event(parcel, 1) },
             carrier_scan(parcel, carrier, id),
         ],
-        ..nothing()
+        ..empty_changes()
     };
     assert!(!store.has_carrier_event(CarrierRowId(1), "evt-1").await.unwrap());
-    assert_eq!(store.commit(taken(&parcel, 1, "evt-1")).await, CommitOutcome::Committed);
+    assert_eq!(store.commit(scan_changes(&parcel, 1, "evt-1")).await, CommitOutcome::Committed);
     assert!(store.has_carrier_event(CarrierRowId(1), "evt-1").await.unwrap());
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, CommitOutcome::DuplicateCarrierEvent);
+    let again = store.commit(scan_changes(&after, 1, "evt-1")).await;
+    assert_eq!(again, CommitOutcome::DuplicateCarrierEvent);
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(after.clone()), "the move is undone");
-    let stale = store.commit(taken(&parcel, 1, "evt-1")).await;
-    assert_eq!(stale, CommitOutcome::VersionConflict, "the first reason counts");
-    assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, CommitOutcome::Committed);
+    let stale = store.commit(scan_changes(&parcel, 1, "evt-1")).await;
+    assert_eq!(stale, CommitOutcome::VersionConflict, "a conflict has priority over a duplicate");
+    assert_eq!(store.commit(scan_changes(&after, 2, "evt-1")).await, CommitOutcome::Committed);
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    let other_case = store.commit(taken(&after, 1, "EVT-1")).await;
-    assert_eq!(other_case, CommitOutcome::Committed, "case counts");
+    let other_case = store.commit(scan_changes(&after, 1, "EVT-1")).await;
+    assert_eq!(other_case, CommitOutcome::Committed, "event ids are case-sensitive");
 }
 
 async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) {
@@ -120,13 +121,13 @@ async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) 
     for exception in all {
         apply(&store, vec![StoreOp::LogCarrierException(Box::new(exception))]).await;
     }
-    let kept = store.carrier_exceptions(sandbox(1), 9).await.unwrap();
-    let exceptions: Vec<_> = kept.iter().map(|kept| kept.exception.clone()).collect();
+    let logged = store.carrier_exceptions(sandbox(1), 9).await.unwrap();
+    let exceptions: Vec<_> = logged.iter().map(|logged| logged.exception.clone()).collect();
     let expected = [exception("evt-1", State::LabelGenerated), exception("evt-2", State::Ordered)];
     assert_eq!(exceptions, expected);
-    assert_eq!(kept[0].carrier_name, "Andes Cargo");
-    assert_eq!(kept[0].tracking_number, parcel.tracking_number);
-    assert_eq!(store.carrier_exceptions(sandbox(1), 1).await.unwrap(), kept[..1]);
+    assert_eq!(logged[0].carrier_name, "Andes Cargo");
+    assert_eq!(logged[0].tracking_number, parcel.tracking_number);
+    assert_eq!(store.carrier_exceptions(sandbox(1), 1).await.unwrap(), logged[..1]);
     assert_eq!(store.carrier_exceptions(sandbox(2), 9).await.unwrap(), []);
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(parcel));
 }
@@ -141,23 +142,25 @@ async fn keys_with_the_same_name_belong_to_one_carrier(store: Store) {
     };
     let one = insert(1, Environment::Sandbox, "Andes Cargo").await.unwrap();
     let two = insert(2, Environment::Sandbox, "Andes Cargo").await.unwrap();
-    let live = insert(3, Environment::Production, "Andes Cargo").await.unwrap();
+    let production = insert(3, Environment::Production, "Andes Cargo").await.unwrap();
     let other = insert(4, Environment::Sandbox, "Other").await.unwrap();
     assert_eq!(one.scope, two.scope);
-    assert!(one.scope.carrier != live.scope.carrier && one.scope.carrier != other.scope.carrier);
-    let shown = (one.id.as_str(), one.name.as_str(), one.last4.as_str());
-    assert_eq!(shown, ("car_1", "Andes Cargo", "wXyZ"));
-    let shown = (live.scope.environment, live.created_at, live.revoked_at);
-    assert_eq!(shown, (Environment::Production, NOW, None));
+    assert!(one.scope.carrier != production.scope.carrier);
+    assert!(one.scope.carrier != other.scope.carrier);
+    let fields = (one.id.as_str(), one.name.as_str(), one.last4.as_str());
+    assert_eq!(fields, ("car_1", "Andes Cargo", "wXyZ"));
+    let fields = (production.scope.environment, production.created_at, production.revoked_at);
+    assert_eq!(fields, (Environment::Production, NOW, None));
     let found = store.credential_by_hash::<CarrierScope>(&[2; 32]).await.unwrap();
     assert_eq!(found, Some(two.clone()));
     let revoke = async |id, after| {
         store.revoke_credential::<CarrierScope>(id, NOW.plus(after), &BY).await.unwrap()
     };
-    let gone = revoke("car_1", 5).await.unwrap();
-    assert_eq!(gone.revoked_at, Some(NOW.plus(5)));
-    assert_eq!(revoke("car_1", 9).await, Some(gone.clone()));
-    assert_eq!(store.credentials::<CarrierScope>().await.unwrap(), [gone, two, live, other]);
+    let revoked = revoke("car_1", 5).await.unwrap();
+    assert_eq!(revoked.revoked_at, Some(NOW.plus(5)));
+    assert_eq!(revoke("car_1", 9).await, Some(revoked.clone()));
+    let all = store.credentials::<CarrierScope>().await.unwrap();
+    assert_eq!(all, [revoked, two, production, other]);
     assert_eq!(revoke("car_9", 0).await, None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");

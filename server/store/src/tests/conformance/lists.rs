@@ -9,8 +9,8 @@ use parcelo_types::{Awb, TrackingNumber, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
 use super::{
-    NOW, apply, commit, create, create_parcel, event, manifest, move_parcel, nothing, on,
-    production, row, sandbox,
+    NOW, apply, changes_to, commit, create, create_parcel, empty_changes, event, manifest,
+    move_parcel, production, row, sandbox,
 };
 use crate::{CommitOutcome, Store};
 
@@ -31,7 +31,7 @@ conformance_tests!(
 async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<String>, u64) {
     let pairs = query.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     let (listed, total) = store.list(tenant, check_list(pairs).unwrap()).await.unwrap();
-    (listed.iter().map(|one| one.parcel.tracking_number.to_string()).collect(), total)
+    (listed.iter().map(|listed| listed.parcel.tracking_number.to_string()).collect(), total)
 }
 
 async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Store) {
@@ -55,20 +55,16 @@ async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Sto
 async fn activity_counts_by_day_state_and_country(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
     create_parcel(&store, sandbox(1), "SB-TWO-00001").await;
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let day = epoch_day(NOW);
-    let one = |state| ParcelCount {
-        created_day: day,
-        state,
-        country: parcelo_types::CountryCode::EC,
-        parcels: 1,
-    };
-    let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
-    expected.sort_by_key(|one| one.state.number());
-    // As it was written, and after adding up once and twice.
+    let country = parcelo_types::CountryCode::EC;
+    let count = |state| ParcelCount { created_day: day, state, country, parcels: 1 };
+    let mut expected = [count(State::LabelGenerated), count(State::InTransit)];
+    expected.sort_by_key(|count| count.state.number());
+    // Before the changes of counts are merged, and after one and two merges.
     for _ in 0..3 {
         let mut counted = store.activity(sandbox(1), 0).await.unwrap();
-        counted.sort_by_key(|one| one.state.number());
+        counted.sort_by_key(|count| count.state.number());
         assert_eq!(counted, expected);
         store.merge_count_changes().await.unwrap();
     }
@@ -80,8 +76,8 @@ async fn every_creation_is_listed_with_its_key(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
     create_parcel(&store, production(2), "EC-TWO-00001").await;
     let all = store.creations().await.unwrap();
-    let shown: Vec<_> = all.iter().map(|one| (one.tenant, one.number.as_str())).collect();
-    assert_eq!(shown, [(sandbox(1), "SB-ONE-00001"), (production(2), "EC-TWO-00001")]);
+    let fields: Vec<_> = all.iter().map(|parcel| (parcel.tenant, parcel.number.as_str())).collect();
+    assert_eq!(fields, [(sandbox(1), "SB-ONE-00001"), (production(2), "EC-TWO-00001")]);
     assert_eq!((all[0].id, all[0].created_at, all[0].state), (parcel.id, NOW, parcel.state));
     assert_eq!(all[0].idempotency_key, "key-1-of-an-order");
 }
@@ -91,8 +87,8 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
     apply(&store, vec![manifest(sandbox(1), vec![], 1)]).await;
     let ops =
         vec![move_parcel(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::DuplicateAwb);
-    assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
+    assert_eq!(store.commit(Changes { ops, ..empty_changes() }).await, CommitOutcome::DuplicateAwb);
+    assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "refused manifests leave nothing");
     apply(&store, vec![manifest(sandbox(2), vec![], 2)]).await;
 }
 
@@ -104,20 +100,19 @@ async fn manifest_inputs_hold_the_tenant_s_own_data(store: Store) {
     let inputs = store.manifest_inputs(sandbox(1), &awb, &numbers).await.unwrap();
     assert!(inputs.known.is_none());
     let found: Vec<_> = inputs.found.into_iter().map(Result::unwrap).collect();
-    assert!(found[0].is_none() && found[2].is_none(), "none of another tenant's");
+    assert!(found[0].is_none() && found[2].is_none(), "parcels of another tenant are not found");
     let candidate = found[1].as_ref().unwrap();
     assert_eq!((&candidate.parcel, candidate.manifest), (&parcel, None));
     apply(&store, vec![manifest(sandbox(1), vec![parcel.key], 7)]).await;
     let number = [TrackingNumber::parse("SB-FIRST-0001").unwrap().to_string()];
-    // The document of this test is no manifest, so the known one cannot be read.
+    // The stored document is invalid in this test, so the known manifest cannot be read.
     assert!(store.manifest_inputs(sandbox(1), &awb, &number).await.is_err());
     let inputs = store.manifest_inputs(sandbox(2), &awb, &number).await.unwrap();
     assert!(inputs.known.is_none(), "another tenant's air waybill");
     assert_eq!(store.manifest(sandbox(1), Ulid::from_parts(1, 8)).await.unwrap(), None);
     assert_eq!(store.manifest(sandbox(2), Ulid::from_parts(1, 7)).await.unwrap(), None);
-    let named = store.awb_on_label(parcel.key, 2).await.unwrap();
-    assert_eq!(named.as_deref(), Some(awb.as_str()));
-    assert_eq!(store.awb_on_label(parcel.key, 1).await.unwrap(), None, "the label before has none");
+    assert_eq!(store.awb_on_label(parcel.key, 2).await.unwrap().as_deref(), Some(awb.as_str()));
+    assert_eq!(store.awb_on_label(parcel.key, 1).await.unwrap(), None, "the old label has none");
 }
 
 async fn a_decision_on_a_deleted_parcel_conflicts(store: Store) {
@@ -125,7 +120,7 @@ async fn a_decision_on_a_deleted_parcel_conflicts(store: Store) {
     store.reset(sandbox(1)).await.unwrap();
     let new = create_parcel(&store, sandbox(2), "SB-SECOND-0001").await;
     assert_eq!(new.version, old.version);
-    let stale = on(&old, vec![move_parcel(&old, State::InTransit, 0)]);
+    let stale = changes_to(&old, vec![move_parcel(&old, State::InTransit, 0)]);
     assert_eq!(store.commit(stale).await, CommitOutcome::VersionConflict);
     assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
 }
@@ -139,11 +134,9 @@ async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
         join_all(page.iter().map(|changes| commit(&store, changes.clone()))).await;
     }
     let parcel = row(&store, "SB-TWO-001500").await.unwrap();
-    apply(
-        &store,
-        vec![manifest(sandbox(2), vec![parcel.key], 1), move_parcel(&parcel, State::InTransit, 0)],
-    )
-    .await;
+    let ops =
+        vec![manifest(sandbox(2), vec![parcel.key], 1), move_parcel(&parcel, State::InTransit, 0)];
+    apply(&store, ops).await;
     assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
     let expected = Deleted::default()
         .with_parcels(2_100)
@@ -152,8 +145,8 @@ async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
         .with_tracking_events(4_201)
         .with_idempotency_keys(2_100);
     assert_eq!(store.purge(NOW).await.unwrap(), expected);
-    for (tenant, left) in [(production, 1), (sandbox(1), 0), (sandbox(2), 0)] {
-        assert_eq!(numbers(&store, tenant, &[]).await.1, left, "{tenant:?}");
+    for (tenant, remaining) in [(production, 1), (sandbox(1), 0), (sandbox(2), 0)] {
+        assert_eq!(numbers(&store, tenant, &[]).await.1, remaining, "{tenant:?}");
     }
     assert_eq!(store.reset(production).await.unwrap(), Deleted::default());
     assert_eq!(numbers(&store, production, &[]).await.1, 1);
@@ -163,7 +156,7 @@ async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
 async fn a_reset_deletes_its_own_sandbox_only(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-ONE-00001").await;
     let add = StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
-    commit(&store, on(&parcel, vec![add])).await;
+    commit(&store, changes_to(&parcel, vec![add])).await;
     create_parcel(&store, sandbox(2), "SB-TWO-00001").await;
     create_parcel(&store, production(1), "EC-ONE-00001").await;
     let deleted = store.reset(sandbox(1)).await.unwrap();
@@ -183,24 +176,24 @@ async fn all_sandboxes_are_reset_at_once(store: Store) {
         create_parcel(&store, production(account.0), &format!("EC-{name}-00001")).await;
     }
     assert_eq!(store.reset_all().await.unwrap().parcels, 2);
-    assert_eq!(store.creations().await.unwrap().len(), 2, "production's are permanent");
+    assert_eq!(store.creations().await.unwrap().len(), 2, "production parcels are permanent");
 }
 
 /// Orders race with resets. `PARCELO_RESET_RACES=1000` makes it a long test.
 async fn an_order_during_a_reset_is_counted_or_kept(store: Store) {
     let races = std::env::var("PARCELO_RESET_RACES").map_or(40, |races| races.parse().unwrap());
-    let (mut made, mut deleted) = (0, 0);
+    let (mut created, mut deleted) = (0, 0);
     for _ in 0..races {
         // Numbers and keys are free again after each reset.
         let orders = (0..4).map(|n| create(sandbox(1), &format!("SB-RACE-{n:06}"), n));
         let orders = join_all(orders.map(|order| store.commit(order)));
         let (outcomes, reset) = tokio::join!(orders, store.reset(sandbox(1)));
-        let made_now = outcomes.iter().filter(|outcome| **outcome == CommitOutcome::Committed);
-        (made, deleted) = (made + made_now.count() as u64, deleted + reset.unwrap().parcels);
-        let there = numbers(&store, sandbox(1), &[]).await.1;
-        assert_eq!(deleted + there, made);
+        let created_now = outcomes.iter().filter(|outcome| **outcome == CommitOutcome::Committed);
+        (created, deleted) =
+            (created + created_now.count() as u64, deleted + reset.unwrap().parcels);
+        assert_eq!(deleted + numbers(&store, sandbox(1), &[]).await.1, created);
     }
-    assert!(made >= 4);
+    assert!(created >= 4);
 }
 
 async fn a_healthy_store_reports_its_stats(store: Store) {

@@ -9,7 +9,7 @@ use parcelo_domain::{
     sample::BY,
 };
 
-use super::{NOW, commit, create_parcel, move_parcel, nothing, on, row, sandbox};
+use super::{NOW, changes_to, commit, create_parcel, empty_changes, move_parcel, row, sandbox};
 use crate::{CommitOutcome, Store};
 
 conformance_tests!(
@@ -19,24 +19,24 @@ conformance_tests!(
     an_answer_after_another_lease_changes_nothing,
     a_failed_e_mail_is_due_after_its_pause,
     only_the_last_e_mail_of_a_burst_is_sent,
-    an_e_mail_on_its_way_is_not_superseded,
+    a_leased_e_mail_is_not_superseded,
     the_on_its_way_e_mail_is_sent_once,
     a_reset_deletes_e_mails_but_keeps_opt_outs,
     old_e_mails_are_purged,
     e_mails_that_failed_for_good_are_counted_for_their_tenant,
-    e_mails_are_sent_since_they_were_switched_on,
+    the_time_of_enabling_e_mails_is_kept_until_disabled,
     e_mails_are_counted_by_counter_and_period,
     kinds_are_switched_off_for_one_account,
 );
 
 const DUE: Millis = Millis(NOW.0 + BURST_DELAY_MILLIS);
 
-/// Moves a parcel through these states, a second each.
+/// Moves a parcel through these states, one second apart.
 async fn move_through(store: &Store, number: &str, states: &[State]) -> ParcelRow {
     for state in states {
         let parcel = row(store, number).await.unwrap();
         let now = NOW.plus(i64::from(parcel.last_sequence - 2) * Millis::SECOND);
-        let changes = on(&parcel, vec![move_parcel(&parcel, *state, 0)]);
+        let changes = changes_to(&parcel, vec![move_parcel(&parcel, *state, 0)]);
         commit(store, Changes { now, ..changes }).await;
     }
     row(store, number).await.unwrap()
@@ -92,13 +92,13 @@ async fn an_e_mail_is_committed_with_its_change(store: Store) {
     assert_eq!(store.next_mail().await.unwrap(), Some(DUE));
 
     let stale = ParcelRow { version: parcelo_domain::Version(1), ..parcel.clone() };
-    let refused = on(&stale, vec![move_parcel(&parcel, State::InTransit, 9)]);
+    let refused = changes_to(&stale, vec![move_parcel(&parcel, State::InTransit, 9)]);
     assert_eq!(store.commit(refused).await, CommitOutcome::VersionConflict);
     // The second operation is refused, and undoes the first and its e-mail.
     let unknown = ParcelRow { key: parcelo_domain::ParcelRowId(77_777), ..parcel.clone() };
     let ops = [(&parcel, State::ReturnToSender), (&unknown, State::Delivered)];
     let ops = ops.map(|(parcel, state)| move_parcel(parcel, state, 9)).to_vec();
-    let refused = store.commit(Changes { ops, ..nothing() }).await;
+    let refused = store.commit(Changes { ops, ..empty_changes() }).await;
     assert_eq!(refused, CommitOutcome::VersionConflict);
     assert_eq!(store.mails_of_parcel(parcel.key).await.unwrap().len(), 3);
 }
@@ -109,8 +109,8 @@ async fn due_e_mails_are_leased_by_one_sender_until_the_lease_ends(store: Store)
     let first = lease_due(&store, DUE).await;
     let [mail] = &first[..] else { panic!("{first:?}") };
     let (kind, recipient) = (MailKind::OutForDelivery, MailRecipient::Receiver);
-    let shown = (mail.parcel, mail.kind, mail.recipient, mail.sequence, mail.at, mail.attempt);
-    assert_eq!(shown, (parcel.key, kind, recipient, 3, NOW, 1));
+    let fields = (mail.parcel, mail.kind, mail.recipient, mail.sequence, mail.at, mail.attempt);
+    assert_eq!(fields, (parcel.key, kind, recipient, 3, NOW, 1));
     assert_eq!(lease_due(&store, DUE.plus(LEASE_MILLIS - 1)).await, []);
     let second = lease_due(&store, DUE.plus(LEASE_MILLIS)).await;
     assert_eq!((second[0].id, second[0].attempt), (mail.id, 2));
@@ -126,7 +126,7 @@ async fn an_answer_after_another_lease_changes_nothing(store: Store) {
     let second = lease_due(&store, DUE.plus(LEASE_MILLIS)).await;
     assert!(!settle(&store, &late[0], MailDecision::Done(MailStatus::GivenUp)).await);
     assert!(settle(&store, &second[0], SENT).await);
-    assert!(!settle(&store, &second[0], MailDecision::Retry(DUE)).await, "it is done");
+    assert!(!settle(&store, &second[0], MailDecision::Retry(DUE)).await, "none is settled twice");
     assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Sent)]);
 }
 
@@ -147,20 +147,18 @@ async fn only_the_last_e_mail_of_a_burst_is_sent(store: Store) {
     let kinds: Vec<_> = mails.iter().map(|mail| (mail.recipient, mail.kind)).collect();
     // The sender's one is due two seconds later.
     assert_eq!(kinds, [(MailRecipient::Receiver, MailKind::Failed)]);
-    assert_eq!(
-        mail_log(&store, &parcel).await,
-        [
-            (MailKind::OnItsWay, SUPERSEDED),
-            (MailKind::OutForDelivery, SUPERSEDED),
-            (MailKind::Failed, MailStatus::Waiting),
-            (MailKind::Failed, MailStatus::Waiting),
-        ]
-    );
+    let expected = [
+        (MailKind::OnItsWay, SUPERSEDED),
+        (MailKind::OutForDelivery, SUPERSEDED),
+        (MailKind::Failed, MailStatus::Waiting),
+        (MailKind::Failed, MailStatus::Waiting),
+    ];
+    assert_eq!(mail_log(&store, &parcel).await, expected);
     let sender = lease_due(&store, DUE.plus(2 * Millis::SECOND)).await;
     assert_eq!((sender.len(), sender[0].recipient), (1, MailRecipient::Sender));
 }
 
-async fn an_e_mail_on_its_way_is_not_superseded(store: Store) {
+async fn a_leased_e_mail_is_not_superseded(store: Store) {
     let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
     let first = lease_due(&store, DUE).await;
     move_through(&store, "SB-SUCCESS-0001", &[State::Delivered]).await;
@@ -191,7 +189,7 @@ async fn a_reset_deletes_e_mails_but_keeps_opt_outs(store: Store) {
     let again = parcel_moved_through(&store, &[State::OutForDelivery]).await;
     assert_eq!(store.parcel_in_row(again.key).await.unwrap().unwrap().0, again);
     store.purge(NOW).await.unwrap();
-    assert_eq!(mail_log(&store, &again).await, [], "they are deleted with an old parcel, too");
+    assert_eq!(mail_log(&store, &again).await, [], "a purge deletes them with their parcel");
 }
 
 async fn old_e_mails_are_purged(store: Store) {
@@ -201,8 +199,7 @@ async fn old_e_mails_are_purged(store: Store) {
     assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Waiting)]);
     store.count_mail([([1; 32], NOW), ([2; 32], NOW.plus(1))]).await.unwrap();
     store.purge_mails(NOW).await.unwrap();
-    let counted = store.count_mail([([1; 32], NOW), ([2; 32], NOW.plus(1))]).await.unwrap();
-    assert_eq!(counted, [1, 2]);
+    assert_eq!(store.count_mail([([1; 32], NOW), ([2; 32], NOW.plus(1))]).await.unwrap(), [1, 2]);
 }
 
 async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store) {
@@ -222,14 +219,14 @@ async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store)
     }
     let (mails, latest) = failed(sandbox(1), NOW).await;
     assert_eq!(mails, 2);
-    assert!(latest.is_some_and(|latest| latest > parcel.key), "the latest parcel's");
+    assert!(latest.is_some_and(|latest| latest > parcel.key), "the latest that has one is named");
     assert_eq!(failed(sandbox(1), NOW.plus(Millis::DAY)).await, (0, None));
     assert_eq!(failed(sandbox(2), NOW).await, (0, None), "another tenant's");
     store.reset(sandbox(1)).await.unwrap();
     assert_eq!(failed(sandbox(1), NOW).await, (0, None));
 }
 
-async fn e_mails_are_sent_since_they_were_switched_on(store: Store) {
+async fn the_time_of_enabling_e_mails_is_kept_until_disabled(store: Store) {
     assert_eq!(store.mail_since(NOW).await.unwrap(), NOW);
     assert_eq!(store.mail_since(NOW.plus(9)).await.unwrap(), NOW);
     store.disable_mails().await.unwrap();
@@ -259,12 +256,12 @@ async fn kinds_are_switched_off_for_one_account(store: Store) {
     assert_eq!(store.mails_off(one).await.unwrap(), DisabledMailKinds::default());
 }
 
-/// Moves do not write an e-mail of any other kind.
+/// No other operation writes an e-mail.
 #[test]
 fn only_moves_trigger_e_mails() {
     let mut changes = Changes {
         ops: vec![StoreOp::CancelSteps { parcel: parcelo_domain::ParcelRowId(1) }],
-        ..nothing()
+        ..empty_changes()
     };
     changes.add_mails();
     assert_eq!(changes.ops.len(), 1);

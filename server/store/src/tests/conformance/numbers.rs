@@ -32,8 +32,8 @@ fn site() -> Site {
     Site { environment: Environment::Sandbox, base_url: None, labels_base_url }
 }
 
-/// Returns a source of numbers by a script; its last entry is repeated.
-fn script(ends: &[u8]) -> Arc<TrackingNumberGenerator> {
+/// Returns a generator that draws the numbers of a script, and repeats the last of them.
+fn scripted_generator(ends: &[u8]) -> Arc<TrackingNumberGenerator> {
     let ends = Mutex::new(ends.to_vec());
     let random = move || {
         let mut ends = ends.lock().unwrap();
@@ -43,19 +43,19 @@ fn script(ends: &[u8]) -> Arc<TrackingNumberGenerator> {
     Arc::new(TrackingNumberGenerator::new(Box::new(random), Secrets::derive(&SECRET)))
 }
 
-/// Returns an order without a given number, as the service decides it.
-fn generated(tenant: Tenant, source: &Arc<TrackingNumberGenerator>, key: u32) -> Changes {
+/// Returns the changes with which the service creates an order without a given number.
+fn create_unnumbered(tenant: Tenant, source: &Arc<TrackingNumberGenerator>, key: u32) -> Changes {
     let mut changes = create(tenant, "ANOTHER-0001", key);
     let new = parcel(&mut changes);
     new.tracking_number = source.draw((tenant.environment, new.country), NOW);
     new.redraws = Some(RemainingDraws::new(source));
-    let body = answer(new);
+    let body = response(new);
     changes.idempotency_record.as_mut().unwrap().body = body;
     changes
 }
 
-/// Returns the answer to the creation of a parcel, in short.
-fn answer(new: &NewParcel) -> Vec<u8> {
+/// Returns a short form of the response to the creation of a parcel.
+fn response(new: &NewParcel) -> Vec<u8> {
     let number = &new.tracking_number;
     let url = site().label_url(&Secrets::derive(&SECRET), number, new.id);
     format!(r#"{{"trackingNumber":"{number}","labelUrl":"{url}"}}"#).into_bytes()
@@ -63,27 +63,29 @@ fn answer(new: &NewParcel) -> Vec<u8> {
 
 /// Returns the number that ends with one of the script's entries.
 fn number(end: u8) -> String {
-    script(&[end]).draw((Environment::Sandbox, parcelo_types::CountryCode::EC), NOW).to_string()
+    scripted_generator(&[end])
+        .draw((Environment::Sandbox, parcelo_types::CountryCode::EC), NOW)
+        .to_string()
 }
 
-/// Commits an order that is drawn by `script`, and checks that its answer, its record and its parcel have the number
-/// that ends with `end`.
+/// Commits an order whose number is drawn from the script `ends`, and checks that its response, its record and its
+/// parcel have the number that ends with `end`.
 async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
-    let mut changes = generated(sandbox(1), &script(ends), key);
+    let mut changes = create_unnumbered(sandbox(1), &scripted_generator(ends), key);
     let mut expected = parcel(&mut changes).clone();
     let body = store.commit_idempotent(changes).await.unwrap();
     expected.tracking_number = TrackingNumber::parse(&number(end)).unwrap();
-    assert_eq!(String::from_utf8(body.clone()), String::from_utf8(answer(&expected)));
-    let kept = store.idempotency_record(&record(sandbox(1), key).key).await.unwrap().unwrap();
-    assert_eq!(kept.body, body, "a repeat is answered as the order was");
+    assert_eq!(String::from_utf8(body.clone()), String::from_utf8(response(&expected)));
+    let stored = store.idempotency_record(&record(sandbox(1), key).key).await.unwrap().unwrap();
+    assert_eq!(stored.body, body, "a retry gets the same response");
     let found = find(store, Environment::Sandbox, &number(end)).await.unwrap();
     assert_eq!((found.id, found.tenant), (expected.id, sandbox(1)));
 }
 
 async fn a_number_is_found_in_any_case_and_as_a_whole(store: Store) {
-    let made = create_parcel(&store, sandbox(1), "SBEC7K2M9QX4T8WD0").await;
+    let created = create_parcel(&store, sandbox(1), "SBEC7K2M9QX4T8WD0").await;
     for text in ["SBEC7K2M9QX4T8WD0", "sbec7k2m9qx4t8wd0", "SBec7K2m9QX4T8WD0"] {
-        assert_eq!(find(&store, Environment::Sandbox, text).await.as_ref(), Some(&made));
+        assert_eq!(find(&store, Environment::Sandbox, text).await.as_ref(), Some(&created));
         assert_eq!(find(&store, Environment::Production, text).await, None);
     }
     for text in ["SBEC7K2M9QX4T8WD", "SBEC7K2M9QX4T8WD00", "SBCO7K2M9QX4T8WD0", "EC7K2M9QX4T8WD0"] {
@@ -111,22 +113,24 @@ async fn a_taken_generated_number_is_redrawn_in_the_same_write(store: Store) {
 }
 
 async fn orders_of_a_group_with_equal_draws_get_different_numbers(store: Store) {
-    let source = script(&[1, 1, 1, 2, 3]);
-    let orders = (1..=3).map(|key| store.commit_idempotent(generated(sandbox(1), &source, key)));
+    let source = scripted_generator(&[1, 1, 1, 2, 3]);
+    let orders =
+        (1..=3).map(|key| store.commit_idempotent(create_unnumbered(sandbox(1), &source, key)));
     let mut bodies = Vec::new();
     for body in futures_util::future::join_all(orders).await {
         bodies.push(String::from_utf8(body.unwrap()).unwrap());
     }
     for end in 1..=3 {
         let found = find(&store, Environment::Sandbox, &number(end)).await.unwrap();
-        let named = bodies.iter().filter(|body| body.contains(found.tracking_number.as_str()));
-        assert_eq!(named.count(), 1, "{end}: {bodies:?}");
+        let with_number =
+            bodies.iter().filter(|body| body.contains(found.tracking_number.as_str()));
+        assert_eq!(with_number.count(), 1, "{end}: {bodies:?}");
     }
 }
 
 async fn a_repeating_number_source_fails_without_conflict(store: Store) {
     create_parcel(&store, sandbox(2), &number(1)).await;
-    let stuck = generated(sandbox(1), &script(&[1]), 1);
+    let stuck = create_unnumbered(sandbox(1), &scripted_generator(&[1]), 1);
     assert_eq!(store.commit(stuck).await, CommitOutcome::Broken);
     assert_eq!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_drawn(&store, 1, &[2], 2).await;

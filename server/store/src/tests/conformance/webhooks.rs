@@ -13,7 +13,9 @@ use parcelo_domain::{
 use tokio::time::timeout;
 use ulid::Ulid;
 
-use super::{NOW, commit, create, create_parcel, move_parcel, nothing, on, row, sandbox};
+use super::{
+    NOW, changes_to, commit, create, create_parcel, empty_changes, move_parcel, row, sandbox,
+};
 use crate::{
     CommitOutcome, EventsToReplay, Settled, Store, endpoints::disable_by_server, sql::Sql,
 };
@@ -26,7 +28,7 @@ conformance_tests!(
     leases_of_a_server_that_has_ended_are_due_at_once,
     a_parcel_s_events_go_out_in_order,
     events_that_wait_for_an_earlier_one_are_not_stranded,
-    a_leased_event_has_the_payload_of_its_moment,
+    a_later_change_does_not_alter_the_payload_of_an_event,
     settling_logs_the_attempt_and_updates_its_event,
     a_late_answer_changes_nothing,
     forgetting_an_event_deletes_its_log,
@@ -34,7 +36,7 @@ conformance_tests!(
     many_events_are_held_and_replayed_in_pages_and_in_order,
     enabling_an_endpoint_while_holding_strands_no_event,
     nothing_is_replayed_to_an_endpoint_that_is_off,
-    clock_set_back_reschedules_deliveries,
+    setting_the_clock_back_reschedules_deliveries,
     old_events_are_purged,
     an_enqueued_event_wakes_the_dispatcher,
 );
@@ -54,13 +56,8 @@ pub(crate) fn endpoint(tenant: Tenant) -> Endpoint {
 /// Enqueues a test event; the number becomes the random part of its id.
 pub(crate) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
     let event = Ulid::from_parts(1, event.into());
-    let test = OutboxEvent {
-        event,
-        kind: WebhookEventKind::Test,
-        sequence: None,
-        previous: None,
-        at: NOW,
-    };
+    let kind = WebhookEventKind::Test;
+    let test = OutboxEvent { event, kind, sequence: None, previous: None, at: NOW };
     store.enqueue(tenant, test).await.unwrap();
 }
 
@@ -75,11 +72,8 @@ pub(crate) async fn lease(
 }
 
 pub(crate) fn outcome(at: Millis, status: u16) -> AttemptResult {
-    AttemptResult {
-        at,
-        millis: 1,
-        answer: Ok(EndpointResponse { status, retry_after: None, body_prefix: b"so".to_vec() }),
-    }
+    let response = EndpointResponse { status, retry_after: None, body_prefix: b"so".to_vec() };
+    AttemptResult { at, millis: 1, answer: Ok(response) }
 }
 
 /// Creates a tenant with an endpoint and this many waiting tests.
@@ -118,7 +112,7 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
     assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), None);
     store.remove_endpoint(tenant, &BY).await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().is_none());
-    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "for one that may come");
+    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "held for a later endpoint");
 }
 
 async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
@@ -154,12 +148,12 @@ async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
     let leased = lease(&store, tenant, 2, NOW).await;
     assert_eq!(leased.len(), 2);
     assert_eq!(leased[0].attempt.number, 1);
-    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "the rest, and none twice");
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "only the event not leased yet");
     assert!(lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS - 1)).await.is_empty());
     assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(LEASE_MILLIS)));
     let again = lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS)).await;
     assert_eq!(again.len(), 3);
-    assert!(again[0].number > leased[0].number, "a lease's number is never given twice");
+    assert!(again[0].number > leased[0].number, "lease numbers are not reused");
 }
 
 async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
@@ -174,7 +168,7 @@ async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
 async fn a_parcel_s_events_go_out_in_order(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let all = store.deliveries(tenant, 9).await.unwrap();
     let mut sequences = Vec::new();
     for _ in 0..all.len() {
@@ -190,25 +184,23 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
 async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
-    let first = lease(&store, tenant, 9, NOW.plus(9)).await;
-    assert_eq!(first.len(), 1);
-    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while that one is on its way");
+    assert_eq!(lease(&store, tenant, 9, NOW.plus(9)).await.len(), 1);
+    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while the earlier is leased");
 }
 
-async fn a_leased_event_has_the_payload_of_its_moment(store: Store) {
+async fn a_later_change_does_not_alter_the_payload_of_an_event(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
-    commit(&store, on(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
     let payload = store.payload(&leased).await.unwrap().unwrap();
     assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
     {
         let logged = store.logged_payload(tenant, payload.event).await.unwrap();
-        assert_eq!(logged.as_ref(), Some(&payload), "for its tenant, at any time");
-        let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
-        assert_eq!(foreign, None);
+        assert_eq!(logged.as_ref(), Some(&payload), "its tenant can read it at any time");
+        assert_eq!(store.logged_payload(sandbox(2), payload.event).await.unwrap(), None);
     }
     let EventSubject::Parcel { parcel: subject, event, .. } = payload.subject else { panic!() };
     assert_eq!((subject.key, Some(event.sequence)), (parcel.key, leased.sequence));
@@ -266,8 +258,7 @@ async fn forgetting_an_event_deletes_its_log(store: Store) {
     for (tenant, event) in [(one, 1), (other, 2)] {
         store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
         if tenant == other {
-            let again = lease(&store, one, 1, NOW).await.remove(0);
-            store.forget(again).await.unwrap();
+            store.forget(lease(&store, one, 1, NOW).await.remove(0)).await.unwrap();
         }
         enqueue(&store, tenant, event).await;
         if tenant == one {
@@ -279,7 +270,7 @@ async fn forgetting_an_event_deletes_its_log(store: Store) {
     }
     assert!(store.deliveries(one, 10).await.unwrap().is_empty());
     let log = store.deliveries(other, 10).await.unwrap();
-    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
+    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "the forgotten event's are deleted");
 }
 
 async fn missed_events_are_counted_and_replayed(store: Store) {
@@ -309,17 +300,15 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     assert!(commits() - before >= 3, "{}", commits() - before);
     let held = store.deliveries(tenant, 1_000).await.unwrap();
-    assert!(
-        held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
-    );
+    assert_eq!(held.len(), 600);
+    assert!(held.iter().all(|logged| logged.delivery_status == DeliveryStatus::Held));
     store.enable_endpoint(tenant, &BY).await.unwrap();
     let before = commits();
     let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
     assert!(commits() - before >= 3, "{}", commits() - before);
     let events = lease(&store, tenant, 1_000, NOW).await;
-    let order = events.iter().map(|lease| lease.attempt.event.random());
-    assert!(order.eq(0..600), "first the first");
+    assert!(events.iter().map(|lease| lease.attempt.event.random()).eq(0..600), "oldest first");
 }
 
 async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
@@ -329,7 +318,7 @@ async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
         parcels.push(create_parcel(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
     }
     for parcel in &parcels {
-        commit(&store, on(parcel, vec![move_parcel(parcel, State::InTransit, 5)])).await;
+        commit(&store, changes_to(parcel, vec![move_parcel(parcel, State::InTransit, 5)])).await;
     }
     let off =
         async move |db: Sql<'_>| disable_by_server(db, tenant, DisabledBy::Operator, NOW).await;
@@ -338,25 +327,24 @@ async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
     // If the endpoint is on again before the next page, nothing more is held.
     store.enable_endpoint(tenant, &BY).await.unwrap();
     let log = store.deliveries(tenant, 1_000).await.unwrap();
-    let waiting = log.iter().filter(|one| one.delivery_status == DeliveryStatus::Waiting);
-    assert_eq!((log.len(), waiting.count()), (260, 0), "behind a held event");
+    let waiting = log.iter().filter(|logged| logged.delivery_status == DeliveryStatus::Waiting);
+    assert_eq!((log.len(), waiting.count()), (260, 0), "no event waits behind a held one");
 }
 
 async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
-    let missed = EventsToReplay::MissedSince(Millis(0));
-    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
+    assert_eq!(store.replay(tenant, EventsToReplay::MissedSince(Millis(0)), NOW).await.unwrap(), 0);
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
 }
 
-async fn clock_set_back_reschedules_deliveries(store: Store) {
+async fn setting_the_clock_back_reschedules_deliveries(store: Store) {
     let tenant = tenant_with_endpoint(&store, 1).await;
-    let fast = NOW.plus(Millis::DAY);
-    let one = lease(&store, tenant, 1, fast).await.remove(0);
-    let decision = RetryDecision::Retry { at: fast.plus(5) };
-    store.settle(one, outcome(fast, 500), decision).await.unwrap();
+    let fast_clock = NOW.plus(Millis::DAY);
+    let one = lease(&store, tenant, 1, fast_clock).await.remove(0);
+    let decision = RetryDecision::Retry { at: fast_clock.plus(5) };
+    store.settle(one, outcome(fast_clock, 500), decision).await.unwrap();
     assert_eq!(store.reschedule_deliveries(NOW).await.unwrap(), 1);
     assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(5)), "after its own pause");
     assert_eq!(store.reschedule_deliveries(NOW.plus(9)).await.unwrap(), 0);
@@ -375,5 +363,5 @@ async fn an_enqueued_event_wakes_the_dispatcher(store: Store) {
     commit(&store, create(tenant, "SB-SUCCESS-0001", 1)).await;
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
     timeout(crate::waiting::LONG, store.outbox_changed()).await.unwrap();
-    assert_eq!(store.commit(nothing()).await, CommitOutcome::Committed);
+    assert_eq!(store.commit(empty_changes()).await, CommitOutcome::Committed);
 }
