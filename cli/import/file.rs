@@ -35,7 +35,7 @@ pub(crate) enum RowFormat {
     Ndjson,
 }
 
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 /// The first bytes of workbooks: zip archives, and Excel files before 2007. They contain the rows, but not as CSV.
 const WORKBOOKS: [&[u8]; 2] = [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"];
 
@@ -184,7 +184,7 @@ impl Read for CrToLf {
 /// Returns the number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the separator in
 /// Excel. Spreadsheets hide both, so they do not count as rows.
 fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
-    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
+    let text = start.strip_prefix(UTF8_BOM).unwrap_or(start);
     let mark = start.len() - text.len();
     let (line, line_break) = first_line(text);
     let is_separator_line =
@@ -198,18 +198,18 @@ fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
 
 /// Returns `true` if the text is a JSON array, or an object over several lines.
 fn is_document(start: &[u8]) -> bool {
-    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
+    let text = start.strip_prefix(UTF8_BOM).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
-/// Returns the format by the file's extension, or if that is unknown by the first character.
+/// Detects the format by the file's extension or, if that is unknown, by the first character.
 fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
-    let ending = match source {
+    let extension = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
         Source::Stdin => OsString::new(),
     };
-    let first = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start().first();
-    match ending.to_str().unwrap_or_default() {
+    let first = start.strip_prefix(UTF8_BOM).unwrap_or(start).trim_ascii_start().first();
+    match extension.to_str().unwrap_or_default() {
         "csv" | "tsv" | "txt" => RowFormat::Csv,
         "ndjson" | "jsonl" => RowFormat::Ndjson,
         _ if matches!(first, Some(b'{' | b'[')) => RowFormat::Ndjson,

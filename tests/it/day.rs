@@ -37,7 +37,7 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
 }
 
 /// Prepares a shop's folder, with its export, a column map and a sender.
-fn shop(server: &ServerProcess) -> Workdir {
+fn prepare_shop(server: &ServerProcess) -> Workdir {
     let create = ["keys", "create", "--environment", "production", "--countries", "*"];
     let key = server.admin_member(&[&create[..], &["--name", "Shop"]].concat(), "key");
     let dir = Workdir::new(&key, server.url("production"));
@@ -98,11 +98,11 @@ fn submit_manifest(dir: &Workdir, numbers: &[String]) {
     let line = format!("manifest submit - --awb {AWB} --from MIA --to UIO -o json");
     let output = dir.run_with(&line, &[], &numbers.join("\n"));
     assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
-    let sent = listed(dir, "--status MANIFEST_SUBMITTED");
+    let sent = list_parcels(dir, "--status MANIFEST_SUBMITTED");
     assert_eq!(sent.len(), numbers.len());
 }
 
-fn listed(dir: &Workdir, options: &str) -> Vec<HashMap<String, String>> {
+fn list_parcels(dir: &Workdir, options: &str) -> Vec<HashMap<String, String>> {
     let output = dir.run(&format!("parcel list --all -o csv {options}"));
     assert_eq!(output.code, 0, "{output:?}");
     records(&output.stdout)
@@ -135,7 +135,7 @@ async fn status_event(
 
 /// Exports the parcel list in the evening and imports it: every row leads to an existing order.
 fn export_and_import(dir: &Workdir, numbers: &[String]) {
-    let rows = listed(dir, "");
+    let rows = list_parcels(dir, "");
     assert_eq!(rows.len(), numbers.len());
     let cells: HashMap<_, _> = rows
         .iter()
@@ -153,7 +153,7 @@ fn export_and_import(dir: &Workdir, numbers: &[String]) {
     let known = again.iter().filter(|row| row["outcome"] == "replayed");
     let known: Vec<_> = known.map(|row| row["trackingNumber"].clone()).collect();
     assert_eq!(known, numbers);
-    assert_eq!(listed(dir, "").len(), numbers.len());
+    assert_eq!(list_parcels(dir, "").len(), numbers.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +166,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     let webhook = Webhook::new([secret.as_str()]).unwrap();
     let create = ["carriers", "create", "--environment", "production", "--name", "Andes Cargo"];
     let carrier = server.admin_member(&create, "key");
-    let dir = shop(&server);
+    let dir = prepare_shop(&server);
 
     let numbers = import(&dir);
     assert_eq!(numbers.len(), export::ORDERS as usize - 3);
@@ -192,7 +192,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     );
     assert_eq!(server.unsubscribe(&link).await.status, 200);
 
-    // Customs hold the parcel: the shop is notified by e-mail and by webhook, and the receiver, who has unsubscribed,
+    // Customs holds the parcel: the shop is notified by e-mail and by webhook, and the receiver, who has unsubscribed,
     // is not.
     let held = &numbers[..1];
     assert_eq!(server.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
@@ -203,7 +203,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     assert!(last.text.contains(&held[0]) && last.text.contains("customs"), "{}", last.text);
     let event = status_event(&mut events, &webhook, &held[0]).await;
     assert_eq!(event["event"], "parcel.status_changed");
-    let shown = listed(&dir, "--status CUSTOMS_HOLD");
+    let shown = list_parcels(&dir, "--status CUSTOMS_HOLD");
     let shown: Vec<_> = shown.iter().map(|row| row["trackingNumber"].clone()).collect();
     assert_eq!(shown, held);
 

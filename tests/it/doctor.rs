@@ -10,7 +10,7 @@ use crate::{
 const CHECKS: [&str; 8] =
     ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
 
-fn states(output: &RunOutput) -> Vec<String> {
+fn check_states(output: &RunOutput) -> Vec<String> {
     let checks = output.json();
     let checks = checks.as_array().unwrap();
     let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
@@ -24,7 +24,7 @@ async fn every_check_passes_except_a_clock_months_ahead() {
     let output = shop.run("doctor -o json");
     assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
     let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
-    assert_eq!(states(&output), expected);
+    assert_eq!(check_states(&output), expected);
     assert!(output.json()[6]["hint"].as_str().unwrap().contains("clock"), "{output:?}");
     assert!(output.json()[6]["detail"].as_str().unwrap().ends_with(" days fast"), "{output:?}");
     assert!(output.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
@@ -68,7 +68,7 @@ async fn the_first_failed_check_sets_the_exit_code() {
         let dir = Workdir::new(key, address);
         let output = dir.run("doctor -o json");
         assert_eq!(
-            (output.code, &*states(&output).join(" ")),
+            (output.code, &*check_states(&output).join(" ")),
             (code, expected),
             "{address}: {output:?}"
         );

@@ -24,12 +24,15 @@ fn every_exit_code_is_in_the_help_and_in_the_guide() {
     assert!(numbers.len() > 10, "the codes were not read: {numbers:?}");
     let (texts, guide) = (read("cli/texts/help.rs"), read("docs/cli.md"));
     let help = texts.split("EXIT_CODES").nth(1).unwrap();
-    let is_there = |number: &&&str| {
+    let is_present = |number: &&&str| {
         let languages = help.matches(&format!("\n{number:>5}  ")).count();
         languages == 2 && guide.contains(&format!("\n| {number} | "))
     };
-    let gone: Vec<_> = numbers.iter().filter(|number| !is_there(number)).collect();
-    assert!(gone.is_empty(), "cli/texts/help.rs or docs/cli.md lacks the exit codes {gone:?}");
+    let missing: Vec<_> = numbers.iter().filter(|number| !is_present(number)).collect();
+    assert!(
+        missing.is_empty(),
+        "cli/texts/help.rs or docs/cli.md lacks the exit codes {missing:?}"
+    );
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn every_test_and_lint_named_in_the_architecture_exists() {
         .into_iter()
         .filter(|source| source.has_extension("rs") || source.has_extension("toml"));
     let code: String = sources.map(|source| source.text).collect();
-    let is_there = |keeper: &&str| {
+    let is_present = |keeper: &&str| {
         let found = |form: &str| code.contains(&form.replace("{}", keeper));
         ["fn {}()", "\n{} = "].into_iter().any(found)
     };
@@ -134,9 +137,9 @@ fn every_test_and_lint_named_in_the_architecture_exists() {
         let keepers: Vec<_> = keepers
             .filter(|name| name.contains(['_', '-']) && !name.contains([' ', '/']))
             .collect();
-        let gone: Vec<_> = keepers.iter().filter(|keeper| !is_there(keeper)).collect();
+        let missing: Vec<_> = keepers.iter().filter(|keeper| !is_present(keeper)).collect();
         let is_kept = !row.starts_with("| **I") || !keepers.is_empty();
-        broken.extend((!is_kept || !gone.is_empty()).then(|| format!("{gone:?} of {row}")));
+        broken.extend((!is_kept || !missing.is_empty()).then(|| format!("{missing:?} of {row}")));
     }
     assert_none("an invariant or a step names no test or lint that exists", &broken);
 }
@@ -150,7 +153,8 @@ fn the_architecture_names_every_folder_and_only_real_paths() {
         tops.iter().any(|top| name.starts_with(top)) && !name.contains([' ', '…', '*'])
     };
     let paths = both.split('`').skip(1).step_by(2).filter(is_path);
-    let gone = paths.filter(|path| !root().join(path).exists()).map(|path| format!("gone: {path}"));
+    let missing =
+        paths.filter(|path| !root().join(path).exists()).map(|path| format!("missing: {path}"));
     let folders = rust_under(&[
         "sdk/src/",
         "sdk/types/",
@@ -171,5 +175,5 @@ fn the_architecture_names_every_folder_and_only_real_paths() {
     let folders: BTreeSet<_> = folders.collect();
     let unnamed = folders.iter().filter(|folder| !page.contains(&format!("`{folder}`")));
     let unnamed = unnamed.map(|folder| format!("not named: {folder}"));
-    assert_none("ARCHITECTURE.md or CONTRIBUTING.md", &gone.chain(unnamed).collect::<Vec<_>>());
+    assert_none("ARCHITECTURE.md or CONTRIBUTING.md", &missing.chain(unnamed).collect::<Vec<_>>());
 }

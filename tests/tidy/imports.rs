@@ -90,7 +90,7 @@ impl Crate {
                 at.pop();
             } else if self.child(&at, name).is_some() {
                 at.push(name.clone());
-            } else if let Some(found) = self.imported(&at, name) {
+            } else if let Some(found) = self.find_use(&at, name) {
                 return self.resolve(&at, &[&found.path, more].concat(), steps);
             } else {
                 break;
@@ -103,14 +103,14 @@ impl Crate {
     /// Returns `true` if a path may start with this name: that of a child module, or one imported by a `use`.
     fn is_known(&self, module: &[String], name: &str) -> bool {
         self.child(module, name).is_some()
-            || self.imported(module, name).is_some_and(|found| found.path != [name])
+            || self.find_use(module, name).is_some_and(|found| found.path != [name])
     }
 
     fn child(&self, module: &[String], name: &str) -> Option<&Module> {
         self.modules.get(&[module, &[name.to_owned()]].concat())
     }
 
-    fn imported(&self, module: &[String], name: &str) -> Option<&Use> {
+    fn find_use(&self, module: &[String], name: &str) -> Option<&Use> {
         let module = self.modules.get(module).filter(|module| !module.items.contains(name))?;
         module.uses.iter().find(|found| found.name == name)
     }

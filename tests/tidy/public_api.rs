@@ -50,9 +50,9 @@ fn check_listing(json: PathBuf, file: &str) {
     }
     let checked_in = read(file);
     let (old, new): (Vec<_>, Vec<_>) = (checked_in.lines().collect(), listing.lines().collect());
-    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
-    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
-    let changed: Vec<_> = gone.chain(come).collect();
+    let removed = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
+    let added = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    let changed: Vec<_> = removed.chain(added).collect();
     assert_none(&format!("{file} is old: run `just bless`"), &changed);
 }
 

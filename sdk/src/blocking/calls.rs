@@ -101,7 +101,7 @@ calls! {
         /// Returns the call that resets the sandbox.
         pub fn sandbox(&self) -> Sandbox<'_>;
         /// Returns the same client with different retry settings. It shares everything else with this one, including
-        /// the thread. So do the clients of the next two methods.
+        /// the thread. The clients returned by the next two methods do too.
         #[must_use]
         pub fn with_retry(&self, retry: Retry) -> Self;
         /// Returns the same client with different timeouts. The timeout for connecting stays as it was built.

@@ -39,9 +39,9 @@ impl Driver {
             "The client's thread could not be started.",
             "No se pudo iniciar el hilo del cliente.",
         );
-        let refused = |fault| Error::config(NOT_STARTED).with_source(fault);
+        let start_error = |error| Error::config(NOT_STARTED).with_source(error);
         let runtime =
-            runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+            runtime::Builder::new_current_thread().enable_all().build().map_err(start_error)?;
         let (thread, callers) = mpsc::channel(1);
         let driver = Self { runtime: runtime.handle().clone(), thread };
         let run = move || {
@@ -50,7 +50,7 @@ impl Driver {
             let mut callers = callers;
             runtime.block_on(callers.recv());
         };
-        thread::Builder::new().name("parcelo".to_owned()).spawn(run).map_err(refused)?;
+        thread::Builder::new().name("parcelo".to_owned()).spawn(run).map_err(start_error)?;
         Ok(driver)
     }
 

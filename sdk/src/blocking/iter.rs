@@ -30,9 +30,9 @@ impl<T> Iterator for ItemIter<'_, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.driver.wait(self.items.as_mut()?.next());
-        next.unwrap_or_else(|ended| {
+        next.unwrap_or_else(|error| {
             self.items = None;
-            Some(Err(ended))
+            Some(Err(error))
         })
     }
 }
@@ -75,9 +75,9 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Iterator for CreateMany<'_, I> {
     fn next(&mut self) -> Option<Self::Item> {
         let orders = self.orders.as_mut()?;
         let taken = orders.taken();
-        self.driver.wait(orders.next()).unwrap_or_else(|ended| {
+        self.driver.wait(orders.next()).unwrap_or_else(|error| {
             self.orders = None;
-            Some((taken, Err(ended)))
+            Some((taken, Err(error)))
         })
     }
 }

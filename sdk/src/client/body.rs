@@ -46,8 +46,8 @@ impl BodyReader {
         Self { head, body, timeout, size, content_length, bytes_read: 0 }
     }
 
-    /// Makes the reader expect no body, for the response to a HEAD request, whose `Content-Length` is that of a body that
-    /// is not sent.
+    /// Makes the reader expect no body: the response to a HEAD request has the `Content-Length` of a body that is not
+    /// sent.
     pub(super) fn without_body(self) -> Self {
         Self { size: 0..=0, content_length: None, ..self }
     }

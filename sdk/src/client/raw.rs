@@ -168,19 +168,19 @@ mod tests {
         ];
         for base in ["http://127.0.0.1:8081", "https://h/base/", "https://h/base"] {
             let base = Url::parse(base).unwrap();
-            for (path, fine) in table {
-                assert_eq!(is_path_under(path, &base), fine, "{base} {path:?}");
+            for (path, is_under_base) in table {
+                assert_eq!(is_path_under(path, &base), is_under_base, "{base} {path:?}");
             }
         }
     }
 
     #[test]
     fn an_operation_is_recognised_by_method_and_path() {
-        for operation_here in Operation::ALL {
-            let method = Method::from_bytes(operation_here.method().as_str().as_bytes()).unwrap();
-            let path = operation_here.path_of("batch-1");
-            assert_eq!(find_operation(&method, &path), Some(*operation_here), "{path}");
-            assert_eq!(find_operation(&method, &format!("{path}?a=b/c")), Some(*operation_here));
+        for operation in Operation::ALL {
+            let method = Method::from_bytes(operation.method().as_str().as_bytes()).unwrap();
+            let path = operation.path_of("batch-1");
+            assert_eq!(find_operation(&method, &path), Some(*operation), "{path}");
+            assert_eq!(find_operation(&method, &format!("{path}?a=b/c")), Some(*operation));
             assert_eq!(find_operation(&Method::DELETE, &path), None);
         }
         assert_eq!(find_operation(&Method::GET, "/api/v1/labels/"), None);

@@ -146,8 +146,8 @@ fn during_a_rotation_both_secrets_are_accepted() {
         (&[SECRET, OTHER], &both, true),
         (&[SECRET, OTHER], "v1,AAAA v1a,BBBB", false),
     ];
-    for (secrets, signature, believed) in table {
-        let outcome = if *believed { Ok(()) } else { Err(WebhookError::Signature) };
+    for (secrets, signature, is_accepted) in table {
+        let outcome = if *is_accepted { Ok(()) } else { Err(WebhookError::Signature) };
         assert_eq!(check(secrets, signature), outcome, "{secrets:?} {signature}");
     }
 }

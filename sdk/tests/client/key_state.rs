@@ -15,11 +15,11 @@ use crate::scripted_transport::{
 
 /// Returns a client that gets no responses and makes one attempt.
 fn client_without_responses() -> (Client, ScriptedTransport) {
-    let (client, script) = ScriptedTransport::client([lost()]);
+    let (client, script) = ScriptedTransport::client([lost_response()]);
     (client.with_retry(Retry::none()), script)
 }
 
-fn lost() -> Step {
+fn lost_response() -> Step {
     Step::Fail(Phase::MaybeSent)
 }
 
@@ -96,7 +96,7 @@ async fn every_write_returns_its_key_in_every_outcome() {
 #[cfg(feature = "blocking")]
 #[test]
 fn a_blocking_client_shares_the_state_of_a_key() {
-    let script = ScriptedTransport::client([lost()]).1;
+    let script = ScriptedTransport::client([lost_response()]).1;
     let client = Client::builder(api_key()).transport(script).retry(Retry::none());
     let client = client.build_blocking().unwrap();
     let keys: [_; 3] = std::array::from_fn(|_| IdempotencyKey::random());
@@ -129,7 +129,7 @@ async fn each_part_of_void_many_updates_its_key() {
 #[tokio::test(start_paused = true)]
 async fn a_saved_request_is_restored_with_the_state_of_its_key() {
     let now: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
-    let (client, script) = ScriptedTransport::client_with([lost()], |builder| {
+    let (client, script) = ScriptedTransport::client_with([lost_response()], |builder| {
         builder.retry(Retry::none()).wall_clock(move || now)
     });
     let labels = client.labels();

@@ -9,7 +9,7 @@ use crate::scripted_transport::{CREATED, ScriptedTransport, Step, order, respons
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-async fn sleep(time: Duration) {
+async fn advance_clock(time: Duration) {
     tokio::time::advance(time).await;
 }
 
@@ -23,9 +23,9 @@ async fn a_key_is_sent_until_ten_minutes_before_it_expires() {
     let first = order.idempotency_key.first_sent().unwrap();
 
     // A request that is sent later could arrive just after the service has forgotten the key.
-    sleep(23 * HOUR + 49 * MINUTE).await;
+    advance_clock(23 * HOUR + 49 * MINUTE).await;
     assert!(client.orders().create(&order.clone()).await.is_ok());
-    sleep(MINUTE).await;
+    advance_clock(MINUTE).await;
     let error = client.orders().create(&order).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::KeyExpired);
     assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));

@@ -20,7 +20,7 @@ fn download(client: &Client) -> LabelDownload<'_> {
     client.labels().download(&NUMBER, LabelFormat::Pdf)
 }
 
-fn names(directory: &Path) -> Vec<String> {
+fn file_names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
@@ -34,7 +34,7 @@ async fn a_saved_label_is_complete_and_replaces_an_older_one() {
     let (client, script) = ScriptedTransport::client([label(14, &[&LABEL[..5], &LABEL[5..]])]);
     let length = download(&client).save_to(&path).await.unwrap();
     assert_eq!((length, std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
-    assert_eq!(names(directory.path()), ["label.pdf"]);
+    assert_eq!(file_names(directory.path()), ["label.pdf"]);
     let still = std::io::read_to_string(reader).unwrap();
     assert_eq!(
         still, "an older and much longer label",
@@ -72,7 +72,7 @@ async fn a_truncated_label_leaves_the_old_file() {
             let error = download(&client).save_to(path).await.unwrap_err();
             assert_eq!(error.kind(), kind, "{step:?}");
         }
-        assert_eq!(names(directory.path()), ["old.pdf"], "{step:?}");
+        assert_eq!(file_names(directory.path()), ["old.pdf"], "{step:?}");
         assert_eq!(std::fs::read(&old).unwrap(), b"old");
     }
 }
@@ -105,7 +105,11 @@ async fn html_or_json_instead_of_a_label_is_not_saved() {
         let saved = download(&client).save_in(&directory).await;
         let failed = saved.map_err(|error| (error.kind(), error.attempts())).err();
         assert_eq!(failed, attempts.map(|count| (ErrorKind::Decode, count)), "{steps:?}");
-        assert_eq!(names(directory.path()).len(), usize::from(attempts.is_none()), "{steps:?}");
+        assert_eq!(
+            file_names(directory.path()).len(),
+            usize::from(attempts.is_none()),
+            "{steps:?}"
+        );
     }
     let (client, _) = ScriptedTransport::client([typed("text/html")]);
     assert_eq!(download(&client).bytes().await.unwrap_err().kind(), ErrorKind::Decode);
@@ -123,10 +127,10 @@ async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
     let mut save = Box::pin(tokio::time::timeout(Duration::from_secs(20), save));
     let early = tokio::time::timeout(Duration::from_secs(5), &mut save).await;
     assert!(early.is_err());
-    let draft = names(directory.path()).into_iter().find(|name| name != "label.pdf").unwrap();
+    let draft = file_names(directory.path()).into_iter().find(|name| name != "label.pdf").unwrap();
     assert_eq!(std::fs::read(directory.path().join(draft)).unwrap(), &LABEL[..5]);
     drop(save);
-    assert_eq!(names(directory.path()), ["label.pdf"]);
+    assert_eq!(file_names(directory.path()), ["label.pdf"]);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
 }
 
@@ -140,7 +144,7 @@ async fn an_interrupted_label_continues_where_it_stopped() {
     let save = download(&client).save_to(&path);
     assert_eq!((save.await.unwrap(), script.sent_requests().len()), (14, 2));
     assert_eq!(std::fs::read(&path).unwrap(), LABEL);
-    assert_eq!(names(directory.path()), ["label.pdf"]);
+    assert_eq!(file_names(directory.path()), ["label.pdf"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +167,7 @@ async fn an_unwritable_file_is_an_error_and_leaves_nothing() {
         let error = download(&client).save_to(&path).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::File, "{path:?}");
     }
-    assert_eq!(names(directory.path()), ["taken"]);
+    assert_eq!(file_names(directory.path()), ["taken"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +269,7 @@ async fn a_label_is_saved_under_a_safe_file_name() {
     let download = client.labels().download_link(link).unwrap();
     let path = download.save_in(directory.path()).await.unwrap();
     assert_eq!(path.parent(), Some(directory.path()));
-    assert_eq!(names(directory.path()).len(), 2);
+    assert_eq!(file_names(directory.path()).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

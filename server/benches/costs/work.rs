@@ -98,7 +98,8 @@ impl FromStr for Work {
             .into_iter()
             .chain(Self::GROUPS.map(Self::Group))
             .chain([Self::InMemory]);
-        all.find(|work| work.to_string() == text).ok_or_else(|| format!("{text} is not counted"))
+        all.find(|work| work.to_string() == text)
+            .ok_or_else(|| format!("unknown kind of work: {text}"))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::Millis;
 const MAX_COUNTS: usize = 10_000;
 /// Time after the last failure at which all failures are forgotten, in milliseconds.
 pub const FAILURE_LIFETIME_MILLIS: i64 = Millis::HOUR;
-/// Maximum length of an account's name in characters; longer names are counted by their beginning.
+/// Maximum length of an account's name in characters. Longer names are counted under their first characters.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The number of free failures, and the pauses after further ones.

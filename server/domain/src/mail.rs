@@ -195,9 +195,9 @@ pub struct MailLease {
     pub sequence: u32,
     /// The recipient.
     pub recipient: MailRecipient,
-    /// The news.
+    /// What the e-mail reports.
     pub kind: MailKind,
-    /// The time of its change.
+    /// The time of the change that it reports.
     pub at: Millis,
     /// The number of the attempt, from 1.
     pub attempt: u32,
@@ -308,7 +308,7 @@ impl MailDecision {
     }
 }
 
-/// Decides what follows an attempt. Attempts count from 1.
+/// Decides what follows an attempt. Attempts are numbered from 1.
 pub fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDecision {
     MailDecision::Done(match outcome {
         MailOutcome::Sent => MailStatus::Sent,

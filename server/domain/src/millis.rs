@@ -27,7 +27,7 @@ impl Millis {
         self.0.div_euclid(Self::SECOND)
     }
 
-    /// Converts to a date and time; 1970 if the time is out of the calendar's range.
+    /// Converts to a UTC date and time. A time outside the calendar's range becomes the beginning of 1970.
     pub fn to_utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()
     }

@@ -121,7 +121,7 @@ pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
 impl LoadedFont {
     #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
     fn new(face: Typeface, name: &'static str, data: &'static [u8]) -> Self {
-        let font = FontRef::try_from_slice(data).expect("a font of the program");
+        let font = FontRef::try_from_slice(data).expect("an embedded font is valid");
         let scale = UNITS_PER_EM as f32 / units_per_em(&font);
         let measure = |id: GlyphId| {
             let advance = (font.h_advance_unscaled(id) * scale).round() as u16;

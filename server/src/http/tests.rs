@@ -452,10 +452,10 @@ async fn a_slow_key_lookup_resets_no_count() {
     let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
     assert_eq!(test.send(list()).await.0, 200);
 
-    let mut looks = 0;
+    let mut lookups = 0;
     delay_by(move || {
-        looks += 1;
-        Duration::from_secs(if looks == 1 { 3 } else { 0 })
+        lookups += 1;
+        Duration::from_secs(if lookups == 1 { 3 } else { 0 })
     });
     let mut waiting = pin!(test.send(TestRequest::post(push, &by_carrier, &nothing)));
     assert!(poll!(&mut waiting).is_pending(), "its key is being looked up");

@@ -97,7 +97,8 @@ const fn failure_headline(state: State, is_receiver: bool) -> (&'static str, &'s
     }
 }
 
-/// Returns the explanation of a state for the sender, unless it is the text of the tracking page, which receivers get.
+/// Returns the explanation of a state for the sender; `None` if the text of the tracking page, which receivers get,
+/// suits the sender too.
 pub(super) fn sender_explanation(state: State, language: Language) -> Option<&'static str> {
     let (en, es) = match state {
         State::DeliveryFailed => (

@@ -116,7 +116,7 @@ impl<'a> KeyBuilder<'a> {
 }
 
 impl MockServer {
-    /// Issues the key of a new carrier, which can report events of every parcel of this server. Each call creates
+    /// Issues the key of a new carrier, which can report events for every parcel on this server. Each call creates
     /// another carrier.
     ///
     /// # Panics

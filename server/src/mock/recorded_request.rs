@@ -86,7 +86,7 @@ impl Body {
         self.len == 0
     }
 
-    /// Returns its JSON; `None` for files, for more than 64 KiB, and once the log holds 32 MiB of newer bodies.
+    /// Returns the body as JSON; `None` for files, for more than 64 KiB, and once the log holds 32 MiB of newer bodies.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.kept).ok()
     }

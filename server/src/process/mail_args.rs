@@ -192,8 +192,8 @@ fn read_password_file(path: &PathBuf) -> Result<String, MailArgsError> {
 
 fn check_password(text: OsString) -> Result<String, MailArgsError> {
     let text = text.into_string().map_err(|_| MailArgsError::Password)?;
-    let is_line = !text.is_empty() && text.len() <= MAX_PASSWORD_BYTES;
-    if is_line && !text.contains(char::is_control) {
+    let has_valid_length = !text.is_empty() && text.len() <= MAX_PASSWORD_BYTES;
+    if has_valid_length && !text.contains(char::is_control) {
         Ok(text)
     } else {
         Err(MailArgsError::Password)

@@ -141,7 +141,7 @@ pub(super) fn first_password(
     })
 }
 
-/// Prompts twice, because a typing error would lock the user out. Returns `None` if the two passwords differ.
+/// Prompts twice, because a typo would lock the user out. Returns `None` if the two passwords differ.
 pub(super) fn ask_password() -> io::Result<Option<String>> {
     let password = rpassword::prompt_password("New password: ")?;
     let again = rpassword::prompt_password("Repeat the new password: ")?;
@@ -174,10 +174,10 @@ pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> 
     })
 }
 
-/// Prints that an account was created, because its name may be a typing error.
+/// Prints that an account was created, because its name may be mistyped.
 pub(super) fn new_account(name: &str) {
     print_to_stderr(format_args!(
-        "The account {name} is new. `parcelo-server accounts list` shows all."
+        "The account {name} is new. `parcelo-server accounts list` shows all accounts."
     ));
 }
 

@@ -10,7 +10,7 @@ use super::Failure;
 /// Writes a ready file atomically, so that no reader sees half of it.
 pub(super) fn write_atomically(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
-    // A pipe or a device is written to directly: a rename would replace it by a file.
+    // A pipe or a device is written to directly: a rename would replace it with a file.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return std::fs::write(path, content).map_err(failed);
     }

@@ -182,7 +182,7 @@ async fn a_stuck_step_delays_no_other_step_and_no_list() {
     for index in 0..300 {
         test.create(&format!("SB-SUCCESS-{index:04}")).await;
     }
-    // The next step of the first 260, which is more than one batch, collides with an event that is there already.
+    // The next step of the first 260, which is more than one batch, collides with an event that already exists.
     let damage =
         "INSERT INTO events SELECT id, 3, 1, 0, '', NULL FROM parcels ORDER BY id LIMIT 260";
     assert_eq!(parcelo_store::test_util::damage_file(&file, damage), 260);

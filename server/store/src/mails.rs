@@ -224,8 +224,8 @@ async fn lease(
     Ok(leased)
 }
 
-/// Ends the leases of e-mails, which are then due at a time or never. A number limits them to the e-mails under that
-/// lease. Returns their number.
+/// Sets the status of e-mails and ends their leases. They are due again at `due`, or never if it is `None`. If `lease`
+/// is given, e-mails under another lease are left unchanged. Returns the number of e-mails that were changed.
 async fn settle(
     db: Sql<'_>,
     mails: &[i64],

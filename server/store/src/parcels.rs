@@ -116,7 +116,7 @@ impl Store {
         .await
     }
 
-    /// Returns the history of a parcel, as of the read of its row, by time, then by sequence.
+    /// Returns the history of a parcel as of when its row was read, ordered by time, then by sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         let parcel = parcel.clone();
         self.query(async move |db| events(db, &parcel).await).await
@@ -177,7 +177,10 @@ impl Store {
         found.retain(|row| {
             row.as_ref().err().is_none_or(|error| self.should_log(error.to_string()))
         });
-        Ok(self.readable(found, "a parcel's steps cannot be taken; others go on"))
+        Ok(self.readable(
+            found,
+            "the steps of an unreadable parcel are skipped; other parcels are not affected",
+        ))
     }
 
     /// Returns the time of the first step after a time.

@@ -1,5 +1,5 @@
-//! Counts the data of an ended generation for the answer of its reset ([`resets`](super::resets)). The counts are
-//! recorded in the generation's row, and its data is erased only then.
+//! Counts the data of an ended generation for the response to its reset ([`resets`](super::resets)). The data is erased
+//! only after the counts are recorded in the generation's row.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Store {
         while let Some(from) = after {
             let page = async move |db: Sql<'_>| count_parcels(db, number, from).await;
             let (page, of_page, last) = self.count_page(number, page).await?;
-            // Each parcel has two events that its row implies.
+            // The first two events of a parcel are implied by its row, not stored.
             (parcels, events, after) = (parcels + page, events + 2 * page + of_page, last);
         }
         let nothing: &[u8] = &[];

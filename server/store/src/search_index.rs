@@ -162,7 +162,7 @@ async fn add_parcels(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<bool> {
     Ok(is_new || is_old)
 }
 
-/// Adds a run of the first parcels after a row and up to another row.
+/// Adds a run of the first parcels within a range of rows, start excluded and end included.
 async fn add_rows(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<()> {
     let ids = parcels_in(db, rows, PARCELS_PER_RUN).await?;
     add_run(db, &ids).await?;
@@ -223,7 +223,7 @@ async fn insert_pieces(db: Sql<'_>, run: i64, pieces: Vec<Piece>) -> SqlResult<(
     db.execute_rows(sql, &rows, &[]).await.map(drop)
 }
 
-/// Returns a run that is not live, first a merged one, and the run into which it was merged.
+/// Returns a run that is not live, with the run into which it was merged, if any. Merged runs come first.
 async fn unfinished_run(db: Sql<'_>) -> SqlResult<Option<(i64, Option<i64>)>> {
     let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
     db.first(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await

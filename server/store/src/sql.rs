@@ -282,7 +282,7 @@ impl Row<'_> {
         from(self.get(column)?).ok_or_else(|| self.damaged(column, UnknownNumber))
     }
 
-    /// Returns the error of a column whose value differs from what was written to it.
+    /// Returns the error for a column whose stored value cannot be decoded.
     fn damaged(
         &self,
         column: usize,

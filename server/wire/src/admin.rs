@@ -194,7 +194,7 @@ fn check_name_in(field: &str, name: &str) -> Result<String, FieldFault> {
     checked.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
-/// Parses the account; the default one if the field is absent. A blank name is a fault, unlike a blank text elsewhere:
+/// Parses the name of the account. If the field is absent, it is the default account. A blank name is a fault, unlike a blank text elsewhere:
 /// a key of the wrong account would see another customer's parcels.
 fn parse_account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
@@ -223,14 +223,14 @@ fn parse_countries(key: &Object<'_>, destinations: &Destinations) -> Option<Allo
         "*" => Ok(None),
         code => check_supported(parse_country(code)?, destinations).map(Some),
     };
-    let read: Vec<_> =
+    let words: Vec<_> =
         list.texts(Text::DATA).map(|each| each.and_then(country).required()).collect();
-    let read: Vec<_> = read.into_iter().collect::<Option<_>>()?;
-    let mut named: Vec<_> = read.iter().copied().flatten().collect();
+    let words: Vec<_> = words.into_iter().collect::<Option<_>>()?;
+    let mut named: Vec<_> = words.iter().copied().flatten().collect();
     if named.is_empty() {
         return Some(AllowedCountries::All);
     }
-    if named.len() < read.len() {
+    if named.len() < words.len() {
         key.fault_at(COUNTRIES, faults::ALL_OR_SOME_COUNTRIES);
         return None;
     }
@@ -247,8 +247,8 @@ fn parse_network(text: &str) -> Result<String, FaultText> {
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return Err(faults::NETWORK),
     };
-    let is_plain = prefix.bytes().all(|b| b.is_ascii_digit()) && prefix.len() <= 3;
-    let fits = is_plain && prefix.parse::<u8>().is_ok_and(|length| length <= longest);
+    let is_numeric = prefix.bytes().all(|b| b.is_ascii_digit()) && prefix.len() <= 3;
+    let fits = is_numeric && prefix.parse::<u8>().is_ok_and(|length| length <= longest);
     if fits { Ok(text.to_owned()) } else { Err(faults::NETWORK) }
 }
 
@@ -282,8 +282,8 @@ fn parse_event_id(text: &str) -> Result<&str, FaultText> {
 }
 
 fn parse_since(text: &str) -> Result<DateTime<Utc>, FaultText> {
-    let read = DateTime::parse_from_rfc3339(text);
-    read.map(|time| time.to_utc()).map_err(|_| faults::TIME_WITH_OFFSET)
+    let parsed = DateTime::parse_from_rfc3339(text);
+    parsed.map(|time| time.to_utc()).map_err(|_| faults::TIME_WITH_OFFSET)
 }
 
 #[cfg(test)]

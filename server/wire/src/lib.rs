@@ -1,6 +1,6 @@
-//! What operators and carriers say to the service: their requests, responses, keys, and the rules for them.
+//! The requests, responses and keys of operators and carriers, and the rules for them.
 //!
-//! It is a part of `parcelo-server` and makes no promises of its own.
+//! It is a part of `parcelo-server` and has no stability guarantees of its own.
 
 mod admin;
 mod admin_token;

@@ -34,25 +34,26 @@ fn preferred_language(entries: &[(&str, u32)]) -> Language {
 
 /// Returns an entry's tag and its weight in thousandths; `None` if it breaks the grammar.
 fn parse_entry(text: &str) -> Option<(&str, u32)> {
-    let blank = |c| matches!(c, ' ' | '\t');
-    let text = text.trim_matches(blank);
+    let is_blank = |c| matches!(c, ' ' | '\t');
+    let text = text.trim_matches(is_blank);
     let (tag, weight) = match text.split_once(';') {
         None => (text, 1000),
         Some((tag, weight)) => {
-            let weight = weight.trim_matches(blank);
+            let weight = weight.trim_matches(is_blank);
             let digits = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;
-            (tag.trim_end_matches(blank), thousandths(digits)?)
+            (tag.trim_end_matches(is_blank), parse_weight(digits)?)
         }
     };
-    let is_part = |(index, part): (usize, &str)| {
-        let is_one = |byte: u8| byte.is_ascii_alphabetic() || index > 0 && byte.is_ascii_digit();
-        (1..=8).contains(&part.len()) && part.bytes().all(is_one)
+    let is_subtag = |(index, part): (usize, &str)| {
+        let is_subtag_byte =
+            |byte: u8| byte.is_ascii_alphabetic() || index > 0 && byte.is_ascii_digit();
+        (1..=8).contains(&part.len()) && part.bytes().all(is_subtag_byte)
     };
-    let is_tag = tag == "*" || tag.split('-').enumerate().all(is_part);
+    let is_tag = tag == "*" || tag.split('-').enumerate().all(is_subtag);
     is_tag.then_some((tag, weight))
 }
 
-fn thousandths(text: &str) -> Option<u32> {
+fn parse_weight(text: &str) -> Option<u32> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_number = decimals.len() <= 3 && decimals.bytes().all(|byte| byte.is_ascii_digit());
     let decimals = format!("{decimals:0<3}").parse::<u32>().ok().filter(|_| is_number)?;

@@ -1,5 +1,5 @@
-//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if their canonical forms are equal,
-//! which are computed independently, however the documents are spelled.
+//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if their canonical forms, which
+//! are computed independently, are equal; how the documents are spelled does not matter.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -13,8 +13,8 @@ use crate::{Target, corpus::hash};
 
 pub(crate) const TARGET: Target = Target { name: "canonical_json", check, cases: 4_000 };
 
-/// Maximum whole number: 14 digits, which leaves room for those of a fraction.
-const MAX_WHOLE: u64 = 100_000_000_000_000;
+/// Exclusive upper bound of whole numbers: they have at most 14 digits, which leaves room for those of a fraction.
+const WHOLE_LIMIT: u64 = 100_000_000_000_000;
 
 /// Checks one document, or two on separate lines.
 fn check(input: &[u8]) {
@@ -102,7 +102,9 @@ fn respell(value: &Value, out: &mut String) {
             write!(out, "\"{}\"", units.collect::<String>()).unwrap();
         }
         // Beyond 15 digits, `serde_json` reads a number with a fraction inexactly.
-        Value::Number(number) if number.as_i64().is_some_and(|n| n.unsigned_abs() < MAX_WHOLE) => {
+        Value::Number(number)
+            if number.as_i64().is_some_and(|n| n.unsigned_abs() < WHOLE_LIMIT) =>
+        {
             write!(out, "{number}.0e0").unwrap();
         }
         other => write!(out, "{other}").unwrap(),

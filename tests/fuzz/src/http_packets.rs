@@ -47,7 +47,7 @@ async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
     let key = service.server.key().issue();
     let send = async |framing, sizes: &[usize], count| {
         let bytes = requests((&key, framing), (sizes, body), count);
-        answers(service.server.url(), &packets(&bytes, sizes)).await
+        read_answers(service.server.url(), &packets(&bytes, sizes)).await
     };
     // The first request creates the order, and each further one repeats it.
     send(Framing::Length, &[], 1).await;
@@ -97,7 +97,7 @@ fn requests(
     bytes
 }
 
-/// Splits the bytes into pieces of these sizes, which repeat.
+/// Splits the bytes into pieces of these sizes, starting over after the last size.
 fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     let mut sizes = sizes.iter().cycle().take(MAX_PACKETS);
@@ -111,7 +111,7 @@ fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
 }
 
 /// Returns status and body of each response, without the request id.
-async fn answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
+async fn read_answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
     let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     line.set_nodelay(true).unwrap();
     for packet in packets {

@@ -32,22 +32,26 @@ fn check(input: &[u8]) {
         for line in text.lines().take(MAX_REQUESTS) {
             let mut words = line.splitn(4, ' ');
             let mut word = || words.next().unwrap_or_default();
-            let (who, way, which, typed) = (word(), word(), word(), word());
+            let (key_index, placement, order_index, typed_key) = (word(), word(), word(), word());
             let number = |text: &str, count: usize| text.parse::<usize>().unwrap_or(0) % count;
-            let (who, which) = (number(who, 3), number(which, 2));
-            let Some((request, name)) = request(&keys[who], way, which, typed) else { continue };
+            let (key_index, order_index) = (number(key_index, 3), number(order_index, 2));
+            let Some((request, name)) =
+                request(&keys[key_index], placement, order_index, typed_key)
+            else {
+                continue;
+            };
             let answer = service.call(request);
             let Some(name) = name else {
                 assert_eq!(answer.status, 400, "{line:?} {answer:?}");
                 continue;
             };
-            match first.get(&(who, name.clone())) {
+            match first.get(&(key_index, name.clone())) {
                 None => {
                     assert_eq!(answer.status, 201, "{line:?} {answer:?}");
-                    assert_seen_by_its_account(service, (&keys, who), &answer);
-                    first.insert((who, name), (which, answer.body));
+                    assert_seen_by_its_account(service, (&keys, key_index), &answer);
+                    first.insert((key_index, name), (order_index, answer.body));
                 }
-                Some((same, body)) if *same == which => {
+                Some((same, body)) if *same == order_index => {
                     assert_eq!((answer.status, &answer.body), (200, body), "{line:?}");
                 }
                 Some(_) => assert_eq!(answer.code(), "IDEMPOTENCY_CONFLICT", "{line:?}"),
@@ -59,35 +63,35 @@ fn check(input: &[u8]) {
 /// Returns the request and the idempotency key in it; `None` if HTTP cannot carry the key.
 fn request(
     key: &ApiKey,
-    way: &str,
-    which: usize,
-    typed: &str,
+    placement: &str,
+    order_index: usize,
+    typed_key: &str,
 ) -> Option<(Request<Body>, Option<String>)> {
     let mut order = sample::order();
     let members = order.as_object_mut()?;
     members.remove("trackingNumber");
     members.remove("idempotencyKey");
-    members.insert("customerReference".to_owned(), json!(format!("order {which}")));
-    let (header, value) = match way {
-        "header" => ("x-idempotency-key", typed.to_owned()),
-        "standard" => ("idempotency-key", typed.to_owned()),
-        "quoted" => ("idempotency-key", format!("\"{typed}\"")),
+    members.insert("customerReference".to_owned(), json!(format!("order {order_index}")));
+    let (header, value) = match placement {
+        "header" => ("x-idempotency-key", typed_key.to_owned()),
+        "standard" => ("idempotency-key", typed_key.to_owned()),
+        "quoted" => ("idempotency-key", format!("\"{typed_key}\"")),
         _ => ("", String::new()),
     };
     let name = match header {
         // In the body the key is not trimmed, so spaces around it are a fault.
-        "" => typed,
+        "" => typed_key,
         "idempotency-key" => {
             let text = value.trim();
             text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
         }
-        _ => typed.trim(),
+        _ => typed_key.trim(),
     };
     let request = Request::post("/api/v1/orders/create")
         .header("x-api-key", key.secret())
         .header("content-type", "application/json");
     let request = if header.is_empty() {
-        order["idempotencyKey"] = json!(typed);
+        order["idempotencyKey"] = json!(typed_key);
         request
     } else {
         request.header(header, HeaderValue::from_str(&value).ok()?)
@@ -101,12 +105,12 @@ fn request(
 /// Checks that the account's other API key sees the parcel and that another account does not.
 fn assert_seen_by_its_account(
     service: &Service,
-    (keys, who): (&[ApiKey; 3], usize),
+    (keys, key_index): (&[ApiKey; 3], usize),
     made: &Answer,
 ) {
     let number = made.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
     for (other, account) in ACCOUNTS.iter().enumerate() {
         let status = service.get(&keys[other], &format!("/api/v1/tracking/{number}")).status;
-        assert_eq!(status, if *account == ACCOUNTS[who] { 200 } else { 404 });
+        assert_eq!(status, if *account == ACCOUNTS[key_index] { 200 } else { 404 });
     }
 }

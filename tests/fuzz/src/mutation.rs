@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// Maximum bytes of a mutated input.
+/// Maximum length of a mutated input in bytes.
 const MAX_INPUT_BYTES: usize = 8 * 1024;
 
 /// Makes one to six changes to `from`, some of them with pieces of `other`.

@@ -29,7 +29,7 @@ fn check(input: &[u8]) {
     let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let read = check_list(pairs());
-    // With an offset, a time in the year 9999 can be in the year 10000 of UTC, which RFC 3339 cannot express.
+    // With an offset, a time in the year 9999 can be in the year 10000 in UTC, which RFC 3339 cannot express.
     let is_printable = |query: &ListQuery| {
         [query.created_from, query.created_to]
             .into_iter()

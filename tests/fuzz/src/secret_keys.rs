@@ -23,9 +23,9 @@ fn check(input: &[u8]) {
         );
         assert_eq!(ApiKey::parse(key.secret()).as_ref(), Ok(&key));
         assert_eq!(ApiKey::parse(key.secret()).unwrap().environment(), environment);
-        let changed = ApiKey::parse(&typo(key.secret(), choice)).ok();
+        let changed = ApiKey::parse(&with_typo(key.secret(), choice)).ok();
         assert!(changed.is_none_or(|key| key.looks_mistyped()));
-        assert!(CarrierKey::parse(&typo(carrier.secret(), choice)).is_err());
+        assert!(CarrierKey::parse(&with_typo(carrier.secret(), choice)).is_err());
         assert!(ApiKey::parse(carrier.secret()).is_err(), "one kind of key is not the other");
     }
     let secret = Secret::from_random(&random);
@@ -42,7 +42,7 @@ fn check(input: &[u8]) {
 }
 
 /// Returns the text with one letter or digit replaced by another.
-fn typo(text: &str, choice: u64) -> String {
+fn with_typo(text: &str, choice: u64) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let index = usize::try_from(choice).unwrap_or_default() % bytes.len();
     let other = STANDARD.encode(choice.to_be_bytes()).bytes().find(|byte| *byte != bytes[index]);
@@ -70,7 +70,7 @@ fn assert_refused(input: &[u8], choice: u64) {
     with_service(|service| {
         let issued = service.key("default");
         assert_eq!(service.get(&issued, "/api/v1/health").status, 200);
-        let changed = typo(issued.secret(), choice);
+        let changed = with_typo(issued.secret(), choice);
         for text in [input, changed.as_bytes()] {
             let Ok(value) = HeaderValue::from_bytes(text) else { continue };
             let request = Request::get("/api/v1/health").header("x-api-key", value);

@@ -8,9 +8,9 @@ use parcelo_fuzz::{FuzzRun, TARGETS, Target, folder};
 
 fn run_target(name: &str) {
     let target = Target::by_name(name).unwrap();
-    let trial = FuzzRun::new(target, &target.check);
-    trial.replay();
-    trial.mutate();
+    let run = FuzzRun::new(target, &target.check);
+    run.replay();
+    run.mutate();
 }
 
 macro_rules! promises {

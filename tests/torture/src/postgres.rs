@@ -124,7 +124,7 @@ fn as_postgres(program: impl AsRef<Path>) -> Command {
 
 /// Returns the output of a command that must succeed.
 fn run_for_output(command: &mut Command) -> String {
-    let output = command.stderr(Stdio::inherit()).output().expect("the program is there");
+    let output = command.stderr(Stdio::inherit()).output().expect("the program is installed");
     assert!(output.status.success(), "{command:?}");
     String::from_utf8(output.stdout).expect("text")
 }

@@ -107,7 +107,7 @@ impl IdempotencyKey {
     /// its outcome.
     pub(super) fn part(&self, operation: &str, contents: &str) -> Self {
         let text = Self::derive(&format!("{operation} {self}"), contents).as_str().into();
-        let memory = Mutex::new(self.memory().with(&KeyState::default()));
+        let memory = Mutex::new(self.memory().merged_with(&KeyState::default()));
         Self(Arc::new(Inner { text, memory, whole: Some(self.clone()) }))
     }
 
@@ -158,7 +158,7 @@ impl IdempotencyKey {
     /// ```
     #[must_use]
     pub fn with_state(self, state: &KeyState) -> Self {
-        let memory = Mutex::new(self.memory().with(state));
+        let memory = Mutex::new(self.memory().merged_with(state));
         Self(Arc::new(Inner { text: self.as_str().into(), memory, whole: self.0.whole.clone() }))
     }
 

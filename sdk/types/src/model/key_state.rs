@@ -166,7 +166,7 @@ impl Memory {
     }
 
     /// Returns the memory merged with a saved state.
-    pub(super) fn with(&self, state: &KeyState) -> Self {
+    pub(super) fn merged_with(&self, state: &KeyState) -> Self {
         let merged = self.state().merge(state);
         let monotonic = self.monotonic.filter(|_| merged.first_sent == self.state.first_sent);
         Self {
@@ -345,8 +345,8 @@ mod tests {
             [(Some(9), Unknown, a), (Some(2), Unknown, b), (Some(2), Unknown, None)],
         ];
         for [one, other, both] in table.map(|row| row.map(state)) {
-            assert_eq!(Memory::from_state(one.clone()).with(&other).state(), both);
-            assert_eq!(Memory::from_state(other).with(&one).state(), both);
+            assert_eq!(Memory::from_state(one.clone()).merged_with(&other).state(), both);
+            assert_eq!(Memory::from_state(other).merged_with(&one).state(), both);
         }
     }
 

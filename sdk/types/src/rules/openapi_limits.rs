@@ -145,7 +145,7 @@ impl Limit {
             (Schema::Array(list), ItemsOneTo(max)) => {
                 (list.min_items, list.max_items) = (Some(1), Some(*max));
             }
-            (Schema::Array(list), Characters(bound)) => write_each(list, *bound),
+            (Schema::Array(list), Characters(bound)) => write_item_characters(list, *bound),
             _ => {}
         }
     }
@@ -156,7 +156,7 @@ fn write_characters(text: &mut Object, bound: Text, min_length: usize) {
     text.max_length = Some(bound.max_characters());
 }
 
-fn write_each(list: &mut Array, bound: Text) {
+fn write_item_characters(list: &mut Array, bound: Text) {
     if let ArrayItems::RefOrSchema(each) = &mut list.items
         && let RefOr::T(Schema::Object(text)) = each.as_mut()
     {

@@ -109,11 +109,11 @@ mod tests {
     fn every_tenant_gets_one_slot_before_any_gets_two() {
         let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let shares = slots.allocate(&tenants(300), 256);
-        assert!(shares.iter().all(|(_, more)| *more == 1), "{shares:?}");
+        assert!(shares.iter().all(|(_, count)| *count == 1), "{shares:?}");
         assert_eq!(shares.len(), 256);
         let shares = slots.allocate(&tenants(200), 256);
-        assert_eq!(shares.iter().map(|(_, more)| more).sum::<usize>(), 256);
-        assert!(shares.iter().all(|(_, more)| (1..=2).contains(more)), "{shares:?}");
+        assert_eq!(shares.iter().map(|(_, count)| count).sum::<usize>(), 256);
+        assert!(shares.iter().all(|(_, count)| (1..=2).contains(count)), "{shares:?}");
     }
 
     #[test]

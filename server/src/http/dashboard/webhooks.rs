@@ -198,8 +198,8 @@ async fn load_page(
     let language = user.language();
     let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let skipped = pagination::offset(page, EVENTS_PER_PAGE);
-    let mut logged = api.service.webhook_deliveries(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
+    let offset = pagination::offset(page, EVENTS_PER_PAGE);
+    let mut logged = api.service.webhook_deliveries(tenant, offset, EVENTS_PER_PAGE + 1).await?;
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
     if let Some(form) = &user.context.restored_form {
@@ -303,7 +303,7 @@ fn events_to_replay(event: &str) -> Option<EventsToReplay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(EventsToReplay::One)
 }
 
-/// Translates the reason why there was no response, which the log has in English.
+/// Translates the reason why there was no response. The log stores it in English.
 fn delivery_error_text(error: &str, language: Language) -> String {
     let table = [
         (

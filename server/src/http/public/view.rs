@@ -309,9 +309,9 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
     let mut day = None;
     let lines = history.iter().flatten().rev().map(|entry| {
         let at = entry.timestamp.with_timezone(&offset);
-        let today = Some(at.date_naive());
-        let is_first = day != today;
-        day = today;
+        let date = Some(at.date_naive());
+        let is_first = day != date;
+        day = date;
         Entry {
             day: is_first.then(|| DisplayDate::new(at.date_naive(), language)),
             moment: parcelo_types::model::time::to_text(entry.timestamp),

@@ -201,12 +201,12 @@ async fn a_refusal_names_its_command_and_ends_no_connection() {
             ..Behaviour::default()
         });
         let transport = relay.await.transport();
-        let fault = transport.deliver(&mail("luis@example.org")).await.unwrap_err();
+        let error = transport.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpError::Rejected(at, reply) if (at, reply.code) == (stage, code)),
-            "{at} {reply}: {fault}"
+            matches!(error, SmtpError::Rejected(at, reply) if (at, reply.code) == (stage, code)),
+            "{at} {reply}: {error}"
         );
-        assert!(!format!("{fault:?} {fault} {transport:?}").contains("luis"));
+        assert!(!format!("{error:?} {error} {transport:?}").contains("luis"));
     }
 }
 
@@ -223,14 +223,14 @@ async fn a_lost_connection_reports_the_stage() {
     ];
     for (at, stage) in table {
         let relay = Relay::with_reply_to(at, Answer::HangUp).await;
-        let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpError::ConnectionLost(stage)), "{at}");
+        let error = relay.transport().deliver(&mail("luis@example.org")).await;
+        assert_eq!(error, Err(SmtpError::ConnectionLost(stage)), "{at}");
     }
     // A closed port.
     let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let transport = SmtpTransport::new(settings(free, ConnectionSecurity::Loopback, None)).unwrap();
-    let fault = transport.deliver(&mail("luis@example.org")).await;
-    assert_eq!(fault, Err(SmtpError::ConnectionLost(Connect)));
+    let error = transport.deliver(&mail("luis@example.org")).await;
+    assert_eq!(error, Err(SmtpError::ConnectionLost(Connect)));
 }
 
 /// The paused clock advances to the next timer when nothing else can run.
@@ -238,8 +238,8 @@ async fn a_lost_connection_reports_the_stage() {
 async fn a_silent_relay_times_out() {
     for (at, stage) in [("RCPT", SmtpStage::Recipient), ("<message>", SmtpStage::Message)] {
         let relay = Relay::with_reply_to(at, Answer::Silence).await;
-        let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpError::ConnectionLost(stage)), "{at}");
+        let error = relay.transport().deliver(&mail("luis@example.org")).await;
+        assert_eq!(error, Err(SmtpError::ConnectionLost(stage)), "{at}");
     }
 }
 
@@ -261,8 +261,8 @@ async fn a_connection_is_kept_after_a_refused_recipient() {
     let mut relay =
         Relay::with_reply_to("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
     let transport = relay.transport();
-    let fault = transport.deliver(&mail("gone@example.org")).await;
-    assert_eq!(fault.map_err(SmtpError::outcome), Err(MailOutcome::Bounced));
+    let error = transport.deliver(&mail("gone@example.org")).await;
+    assert_eq!(error.map_err(SmtpError::outcome), Err(MailOutcome::Bounced));
     assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
     let lines = relay.received_lines();
     assert_eq!(lines.iter().filter(|line| *line == "<connected>").count(), 1, "{lines:#?}");
@@ -300,10 +300,10 @@ async fn a_relay_on_another_machine_requires_tls() {
         assert!(lines.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{lines:#?}");
         // A certificate of an unknown authority.
         let stranger = SmtpTransport::new(settings).unwrap();
-        let fault = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
+        let error = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpError::Insecure | SmtpError::ConnectionLost(SmtpStage::Connect)),
-            "{fault:?}"
+            matches!(error, SmtpError::Insecure | SmtpError::ConnectionLost(SmtpStage::Connect)),
+            "{error:?}"
         );
         let lines = relay.received_lines();
         assert!(!lines.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
@@ -329,9 +329,9 @@ async fn a_refused_login_does_not_bounce_the_address() {
     let settings = settings(relay.port, ConnectionSecurity::Loopback, Some(("shop", "s3cret")));
     assert!(!format!("{settings:?}").contains("s3cret"));
     let transport = SmtpTransport::new(settings).unwrap();
-    let fault = transport.deliver(&mail("luis@example.org")).await;
+    let error = transport.deliver(&mail("luis@example.org")).await;
     let reply = Reply { code: 535, enhanced: Some((7, 8)) };
-    assert_eq!(fault, Err(SmtpError::Rejected(SmtpStage::Login, reply)));
+    assert_eq!(error, Err(SmtpError::Rejected(SmtpStage::Login, reply)));
 }
 
 #[tokio::test]
@@ -395,11 +395,11 @@ fn each_smtp_error_has_its_outcome() {
         (SmtpError::Insecure, Failed, true),
         (SmtpError::UnusableAddress, Refused, false),
     ];
-    for (fault, outcome, of_the_relay) in table {
+    for (error, outcome, is_relay_unavailable) in table {
         assert_eq!(
-            (fault.outcome(), fault.is_relay_unavailable()),
-            (outcome, of_the_relay),
-            "{fault}"
+            (error.outcome(), error.is_relay_unavailable()),
+            (outcome, is_relay_unavailable),
+            "{error}"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Checks of a fault before it is planned. One that contradicts itself or can have no effect is a mistake of the suite,
-//! which would otherwise look like a server without faults.
+//! Checks of a fault before it is planned. A fault that contradicts itself or can have no effect is a mistake in the
+//! test suite, which would otherwise go unnoticed.
 
 use std::time::Duration;
 

@@ -91,7 +91,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// Returns the parts of an address as they were typed, but without the password.
+/// Joins the parts of an address as they were typed, leaving out the password.
 pub(super) fn without_password([scheme, user, place, query]: [&str; 4]) -> String {
     let user = user.split_once(':').map_or(user.to_owned(), |(user, _)| format!("{user}@"));
     let is_password =

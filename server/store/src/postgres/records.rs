@@ -160,7 +160,7 @@ pub(super) async fn rewrite(
     db.execute(sql, &[&record.key.0.as_slice(), &tenant, &record.body]).await.map(drop)
 }
 
-/// Returns the records under these keys, dead or alive.
+/// Returns the records under these keys, including those that are no longer valid.
 pub(super) async fn find_all(
     db: &Connection,
     keys: &[RecordKey],

@@ -31,7 +31,7 @@ impl Store {
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = poll_now(next_lease(Sql::Sqlite(&db))).map_err(failed)?;
-        // The keys are read again when the lock on the database is free, not before.
+        // The keys are read again only once the lock on the database is released.
         self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
         // Events that are being delivered belong to the state that is replaced.

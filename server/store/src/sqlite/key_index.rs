@@ -242,8 +242,8 @@ fn ids(db: &Connection) -> rusqlite::Result<(i64, i64)> {
     find.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Deletes some rows of a table of keys, named by their key, that are about rows which are all gone: up to the row in a
-/// column. The runs that were never finished are among them.
+/// Deletes up to `max` rows from a table of keys whose records are all gone. `row` is the column with the last record
+/// that a row of the table covers, and `key` is the table's primary key. Runs that were never finished are deleted too.
 fn delete_dead(
     db: &Connection,
     (table, row, key): (&str, &str, &str),

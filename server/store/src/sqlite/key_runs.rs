@@ -37,7 +37,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the keys behind the last run, sorted, and their last row.
+    /// Returns the keys that follow the last run, sorted, and the last row among them.
     fn next_run(&self) -> Result<(i64, Vec<(KeyPart, i64)>), StoreError> {
         let mut keys = Vec::new();
         let end = self.read(|db| {

@@ -104,7 +104,7 @@ fn serve(
         }
         if !queued_writes.is_empty() {
             group::commit(db, health, queued_writes);
-            // A disk that has failed is left alone.
+            // A checkpoint would write to a disk that has failed.
             if health.is_writable()
                 && let Err(error) = checkpoints.after_commit(db)
             {

@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, time::Duration};
 
-/// Returns how long the next read is delayed.
+/// A function that returns how long the next read is delayed.
 type Delays = dyn FnMut() -> Duration;
 
 thread_local! {

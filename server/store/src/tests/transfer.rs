@@ -195,7 +195,7 @@ async fn postgresql_copied_there_and_back_gives_the_same_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_reset_s_rows_stay_behind_but_not_sessions() {
+async fn rows_of_an_unfinished_reset_are_not_copied_but_sessions_are() {
     let Some(databases) = Databases::new() else { return };
     let store = databases.open(File(0), SECRET).await;
     let account = store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();

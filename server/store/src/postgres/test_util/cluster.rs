@@ -58,13 +58,13 @@ pub(crate) async fn server() -> Option<(crate::Store, Address)> {
     Some((crate::Store::connect(address.clone(), [9; 32]).await.unwrap(), address))
 }
 
-/// Returns the same as [`server`], and a connection beside it.
+/// Like [`server`], but also returns a separate connection to its database.
 pub(crate) async fn store_and_client() -> Option<(crate::Store, Client, Address)> {
     let (store, address) = server().await?;
     Some((store, client(&address).await, address))
 }
 
-/// Returns the same as [`store_and_client`]. The first sandbox has an endpoint.
+/// Like [`store_and_client`], but the first sandbox has an endpoint.
 #[cfg(test)]
 pub(crate) async fn with_endpoint() -> Option<(crate::Store, Client, Address)> {
     use crate::tests::conformance::{sandbox, webhooks::endpoint};
@@ -75,9 +75,9 @@ pub(crate) async fn with_endpoint() -> Option<(crate::Store, Client, Address)> {
     Some((store, client, address))
 }
 
-/// Waits until this many other connections wait for a lock, or `or` says that none will. This connection may have an
+/// Waits until `connections` other connections wait for a lock, or until `is_over` returns `true`. This connection may have an
 /// open transaction, in which PostgreSQL would otherwise keep showing the connections of its first answer.
-pub(crate) async fn until_blocked(client: &Client, connections: i64, or: impl Fn() -> bool) {
+pub(crate) async fn until_blocked(client: &Client, connections: i64, is_over: impl Fn() -> bool) {
     let blocked = "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity AS a USING (pid) \
          WHERE NOT granted AND datname = current_database()";
     // Not `waiting::until`, whose future cannot be sent to another thread.
@@ -86,7 +86,7 @@ pub(crate) async fn until_blocked(client: &Client, connections: i64, or: impl Fn
         client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) >= connections
     };
     let blocked = async {
-        while !or() && !is_blocked().await {
+        while !is_over() && !is_blocked().await {
             pause().await;
         }
     };

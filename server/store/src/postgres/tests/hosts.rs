@@ -89,7 +89,7 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 }
 
 #[tokio::test]
-async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
+async fn a_database_with_tables_of_another_program_is_left_alone() {
     let Some(database) = empty_database() else { return };
     let (folder, name) = place(&database);
     let exists = async |parameters: &str| {

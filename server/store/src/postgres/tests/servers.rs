@@ -74,7 +74,7 @@ async fn one_key_on_two_servers_creates_one_parcel() {
         let is_replay =
             |outcome: &CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
         let replays = answers.iter().filter(|(outcome, _)| is_replay(outcome)).count();
-        // The caller that made the parcel may have been answered too late, and so as a replay.
+        // The caller that created the parcel may have been answered too late. Its repeated request then got a replay.
         let was_late = answers.iter().any(|(outcome, late)| *late && is_replay(outcome));
         let first = first.count();
         assert!(first == 1 || first == 0 && was_late, "{answers:?}");
@@ -262,7 +262,7 @@ async fn a_busy_server_notices_a_lost_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_waits_for_another_s_migration_without_limit() {
+async fn a_server_waits_without_limit_for_a_migration_by_another() {
     let Some(address) = empty_database() else { return };
     // Longer than any other lock is waited for, as a first index on a large table takes.
     let migration = "BEGIN; SELECT pg_advisory_xact_lock(x'0070617263656C6F'::bigint); \

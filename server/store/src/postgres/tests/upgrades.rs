@@ -68,7 +68,7 @@ async fn serve_order(store: &Store, number: &str, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_version_runs_on_the_next_version_s_schema() {
+async fn this_version_runs_on_the_schema_of_the_next() {
     let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();

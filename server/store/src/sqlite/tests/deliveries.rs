@@ -119,7 +119,7 @@ async fn restoring_a_snapshot_reuses_no_lease_number() {
 }
 
 #[tokio::test]
-async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
+async fn events_before_a_reset_are_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..6 {

@@ -1,5 +1,5 @@
 //! Guarantees of a database file beyond those of a store in memory: it outlives the process, serves one server and any
-//! admin command, and never acknowledges a write that it has not done.
+//! admin command, and never acknowledges a write that is not durable.
 
 use std::{path::Path, pin::pin, time::Duration};
 
@@ -303,7 +303,7 @@ async fn a_second_server_is_refused_by_every_name_of_the_file() {
 }
 
 #[test]
-fn nothing_in_the_server_s_process_releases_its_locks() {
+fn nothing_in_the_server_process_releases_its_locks() {
     let (test_file, _store) = TestFile::with_store();
     // SQLite's own locks: byte ranges behind the first gigabyte.
     let held = locks(&test_file.file);

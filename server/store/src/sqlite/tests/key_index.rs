@@ -315,7 +315,7 @@ async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     }
 }
 
-/// Overwrites the leaf with this index of the table of chunks, with a copy of another leaf or with zeros.
+/// Overwrites one leaf of the table of chunks, given by its index, with a copy of another leaf or with zeros.
 fn overwrite(path: &Path, leaf: usize, source: Option<usize>) {
     let pages = leaves(path);
     let mut bytes = std::fs::read(path).unwrap();

@@ -162,7 +162,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     let old = create_full_sandbox(&store).await;
     let before = row_count(&store, "outbox");
     begin_reset(&store, sandbox(1)).await;
-    // The number goes to another account, the key to another order of the same one.
+    // Another account reuses the number, and another order of this account reuses the key.
     let theirs = Changes { idempotency_record: None, ..create(sandbox(2), NUMBER, 9) };
     assert_eq!(store.commit(theirs).await, CommitOutcome::Committed);
     commit(&store, create(sandbox(1), "SB-SECOND-0001", 1)).await;

@@ -15,11 +15,11 @@ use super::{
 use crate::{CommitOutcome, Store};
 
 conformance_tests!(
-    a_list_has_the_tenant_s_parcels_newest_first_and_their_total,
+    a_list_has_all_parcels_of_a_tenant_newest_first_and_their_total,
     activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
     a_tenant_has_one_manifest_under_an_air_waybill,
-    manifest_inputs_hold_the_tenant_s_own_data,
+    manifest_inputs_hold_only_data_of_their_tenant,
     a_decision_on_a_deleted_parcel_conflicts,
     the_purge_deletes_only_sandbox_data_in_pages,
     a_reset_deletes_its_own_sandbox_only,
@@ -34,7 +34,7 @@ async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<
     (listed.iter().map(|listed| listed.parcel.tracking_number.to_string()).collect(), total)
 }
 
-async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Store) {
+async fn a_list_has_all_parcels_of_a_tenant_newest_first_and_their_total(store: Store) {
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = create(sandbox(1), number, 0);
         changes.idempotency_record = None;
@@ -92,7 +92,7 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
     apply(&store, vec![manifest(sandbox(2), vec![], 2)]).await;
 }
 
-async fn manifest_inputs_hold_the_tenant_s_own_data(store: Store) {
+async fn manifest_inputs_hold_only_data_of_their_tenant(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     create_parcel(&store, sandbox(2), "SB-OTHER-001").await;
     let awb = Awb::parse("176-12345675").unwrap();

@@ -26,7 +26,7 @@ conformance_tests!(
     without_an_endpoint_nothing_is_enqueued,
     due_events_are_leased_once_until_their_lease_ends,
     leases_of_a_server_that_has_ended_are_due_at_once,
-    a_parcel_s_events_go_out_in_order,
+    events_of_a_parcel_are_sent_in_order,
     events_that_wait_for_an_earlier_one_are_not_stranded,
     a_later_change_does_not_alter_the_payload_of_an_event,
     settling_logs_the_attempt_and_updates_its_event,
@@ -165,7 +165,7 @@ async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
     assert_eq!(again.attempt.event, lost.attempt.event);
 }
 
-async fn a_parcel_s_events_go_out_in_order(store: Store) {
+async fn events_of_a_parcel_are_sent_in_order(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
     commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
