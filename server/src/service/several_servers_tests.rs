@@ -147,7 +147,7 @@ async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
     cut.cut_next_commit();
     let tenant = caller.tenant();
     let refusal = service.reprint_parcel(tenant, "SB-STUCK-0001").await.unwrap_err();
-    assert!(refusal.text(Language::En).contains("look up what it was to change"));
+    assert!(refusal.text(Language::En).contains("check what it was meant to change"));
     assert_eq!(refused(refusal), (ErrorCode::InternalError, None));
     // A manifest can be repeated without a key: each air waybill has one.
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-STUCK-0001"] });
