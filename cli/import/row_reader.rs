@@ -267,6 +267,7 @@ impl Row {
 /// Maximum size of a body that the service accepts.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
+/// Reads the order in the next line that is not empty, and counts lines in `number`. A line that is too long is a fault.
 fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<Option<RawRow>> {
     loop {
         let mut line = Vec::new();

@@ -29,14 +29,14 @@ async fn each_error_comes_before_or_after_the_commit() {
         let (server, api) = start_with_key().await;
         server.faults().on(CREATE).nth(1).error(*code);
         server.faults().on(CREATE).nth(2).after_commit().error(*code);
-        for made in [0, 1] {
+        for is_created in [false, true] {
             let response = api.create(&order("order-0001")).await;
             assert_eq!(response.refusal(), (code.status(), code.code()));
             let wait = response.json()["error"].get("retryAfter").map(Value::to_string);
             assert_eq!(response.header("retry-after"), wait.as_deref().unwrap_or_default());
             let has = |name: &str| response.headers.contains_key(name);
             assert!(has("date") && has(header::RATE_LIMIT));
-            assert_eq!(parcels(&api).await, made, "{code}");
+            assert_eq!(parcels(&api).await, usize::from(is_created), "{code}");
         }
         let replay = api.create(&order("order-0001")).await;
         assert_eq!(replay.status, 200, "the order exists");
@@ -101,10 +101,10 @@ async fn a_connection_is_closed_or_reset_without_a_byte() {
         let key = server.key().issue();
         plan(server.faults().on(CREATE).key(&key).nth(1));
         plan(server.faults().on(CREATE).key(&key).nth(2).after_commit());
-        for made in [0, 1] {
+        for is_created in [false, true] {
             let met = exchange(&server, key.secret(), &order("order-0001")).await;
             assert_eq!(met, (String::new(), end));
-            assert_eq!(parcels(&api).await, made);
+            assert_eq!(parcels(&api).await, usize::from(is_created));
         }
     }
 }
@@ -161,10 +161,10 @@ async fn a_planned_reply_replaces_the_whole_response() {
     let page =
         || Reply::status(502).header("content-type", "text/html").header("set-cookie", "a=1");
     let page = || page().header("set-cookie", "b=2").body("<h1>Bad Gateway</h1>");
-    for made in [0, 1] {
+    for is_created in [false, true] {
         let (server, api) = start_with_key().await;
         let fault = server.faults().on(CREATE).nth(1);
-        let fault = if made == 1 { fault.after_commit() } else { fault };
+        let fault = if is_created { fault.after_commit() } else { fault };
         fault.reply(page());
         let response = api.create(&order("order-0001")).await;
         assert_eq!((response.status, response.text().as_str()), (502, "<h1>Bad Gateway</h1>"));
@@ -174,10 +174,14 @@ async fn a_planned_reply_replaces_the_whole_response() {
         let ours = ["x-request-id", header::RATE_LIMIT, "retry-after"];
         let has = |name: &&str| response.headers.contains_key(*name);
         assert!(!ours.iter().any(has), "{:?}", response.headers);
-        assert_eq!(parcels(&api).await, made);
+        assert_eq!(parcels(&api).await, usize::from(is_created));
         let record = server.requests().of(CREATE).all().remove(0);
         assert_eq!((record.status, record.faults.len()), (Some(502), 1));
-        assert_eq!(record.request.json(), Some(order("order-0001")), "though not executed");
+        assert_eq!(
+            record.request.json(),
+            Some(order("order-0001")),
+            "the body of a request that is not executed"
+        );
     }
 }
 

@@ -155,7 +155,8 @@ fn token_in(page: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Parses the page as a browser does, and checks that it has only elements and attributes of the templates.
+/// Checks the names of a page's elements and attributes: each is a plain word, and none is a script, a frame, an object,
+/// an image or an event handler.
 fn assert_is_page(page: &str) {
     assert!(page.starts_with("<!doctype html>"), "{page}");
     for tag in page.split('<').skip(1) {

@@ -15,6 +15,7 @@ pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[Vec<u8>], rng: &mut
     input
 }
 
+/// Makes one random change to `input`, some with a piece of `other` or a word.
 fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rng) {
     let at = rng.usize(..=input.len());
     let end = (at + rng.usize(..=16)).min(input.len());
@@ -34,9 +35,10 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rn
         }
         5 => renumber(input, at, rng),
         6 => {
-            let (one, two) = (at.min(input.len().saturating_sub(1)), rng.usize(..=input.len()));
-            if two < input.len() {
-                input.swap(one, two);
+            let (first, second) =
+                (at.min(input.len().saturating_sub(1)), rng.usize(..=input.len()));
+            if second < input.len() {
+                input.swap(first, second);
             }
         }
         _ if !words.is_empty() => {

@@ -86,7 +86,7 @@ fn get_page(service: &Service, typed: &str, accept: &str) -> Answer {
     service.call(request.body(Body::empty()).unwrap())
 }
 
-/// Percent-encodes every byte, as a browser does with those that a path must not have.
+/// Percent-encodes every byte, including those that a path may contain.
 fn percent_encode(typed: &str) -> String {
     typed.bytes().fold(String::new(), |mut escaped, byte| {
         write!(escaped, "%{byte:02X}").unwrap();

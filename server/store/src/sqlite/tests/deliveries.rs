@@ -17,20 +17,21 @@ use crate::{
     sqlite::tests::{begin_reset, erase_some},
 };
 
-/// Returns pairs of a value that triggers maintain, and the same value computed from all rows of current generations.
-fn maintained_and_computed(store: &Store) -> [(String, String); 2] {
-    let one = |sql: &str| {
+/// Returns the due times of the webhooks and the counts of their events: each as the triggers keep it, and as computed
+/// from all rows of current generations.
+fn kept_and_computed(store: &Store) -> [(String, String); 2] {
+    let query_text = |sql: &str| {
         let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
         store.read(|db| db.query_row(sql, [], text)).unwrap().unwrap_or_default()
     };
     let due = |next: &str| {
-        one(&format!(
+        query_text(&format!(
             "SELECT group_concat(tenant || ':' || coalesce({next}, '-') ORDER BY tenant) \
              FROM webhook_endpoints AS e"
         ))
     };
     let counts = |from: &str| {
-        one(&format!(
+        query_text(&format!(
             "SELECT group_concat(tenant || ':' || held || ':' || events ORDER BY tenant, held) \
              FROM ({from}) WHERE events <> 0"
         ))
@@ -87,7 +88,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                 16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
                 _ => now = now.plus(1),
             }
-            for (maintained, computed) in maintained_and_computed(&store) {
+            for (maintained, computed) in kept_and_computed(&store) {
                 assert_eq!(maintained, computed, "step {step}, {action}");
             }
             // Without a due event, the dispatcher would try to lease again and again.
