@@ -195,7 +195,7 @@ pub struct MailLease {
     pub sequence: u32,
     /// The recipient.
     pub recipient: MailRecipient,
-    /// What the e-mail reports.
+    /// The news that it reports.
     pub kind: MailKind,
     /// The time of the change that it reports.
     pub at: Millis,
@@ -343,7 +343,7 @@ pub fn reason_to_drop(mail: &MailLease, parcel: &ParcelRow, since: Millis) -> Op
 pub struct LoggedMail {
     /// The recipient.
     pub recipient: MailRecipient,
-    /// The news.
+    /// The news that it reports.
     pub kind: MailKind,
     /// The time of its change.
     pub at: Millis,
