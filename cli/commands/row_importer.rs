@@ -69,10 +69,11 @@ impl<'a> RowImporter<'a> {
         }
         let done =
             self.recorded.values().filter(|order| matches!(order, RecordedOrder::Created { .. }));
-        let gone = self.recorded.keys().filter(|key| !prescan.contains_key(key)).count();
+        let removed_rows = self.recorded.keys().filter(|key| !prescan.contains_key(key)).count();
         let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
-        let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
-        [done].into_iter().chain(gone).collect()
+        let removed_rows =
+            (removed_rows > 0).then(|| texts::ROWS_GONE.with(&[("n", &removed_rows.to_string())]));
+        [done].into_iter().chain(removed_rows).collect()
     }
 
     /// Removes the temporary files of label downloads that were in progress when an earlier run was killed.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    texts::{self as words, import as texts},
+    texts::{self as shared_texts, import as texts},
 };
 
 /// The rows of a CSV file after its headings.
@@ -166,7 +166,7 @@ pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<St
         }
     }
     if best.2.iter().all(|cell| cell.trim().is_empty()) {
-        return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
+        return Err(Failure::invalid(shared_texts::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }
     Ok((best.1, best.2))
 }

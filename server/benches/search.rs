@@ -175,8 +175,8 @@ fn new_key(database: &Database) -> String {
     command.args(["keys", "create", "--json", "--name", "Bench", "--countries", "*"]);
     command.args(["--environment", "production", "--database"]);
     let output = command.arg(database.url()).output().unwrap();
-    let made: Value = serde_json::from_slice(&output.stdout).unwrap();
-    made["key"].as_str().unwrap().to_owned()
+    let created: Value = serde_json::from_slice(&output.stdout).unwrap();
+    created["key"].as_str().unwrap().to_owned()
 }
 
 fn start_server(database: &Database, folder: &Path) -> Server {

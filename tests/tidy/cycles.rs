@@ -87,8 +87,8 @@ fn predecessors<'c>(
 fn find_cycles_in(files: &[(&str, &str)]) -> Vec<String> {
     let files: Files =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-    let made = Crate::new("src/lib.rs", &files);
-    find_cycles(&made).into_iter().map(|cycle| cycle.join(" ")).collect()
+    let krate = Crate::new("src/lib.rs", &files);
+    find_cycles(&krate).into_iter().map(|cycle| cycle.join(" ")).collect()
 }
 
 #[test]

@@ -33,13 +33,13 @@ use tempfile::TempDir;
 use waiting::{LONG, until};
 
 /// A server and the folder where examples run.
-struct Shop {
+struct Setup {
     server: MockServer,
     key: String,
     folder: TempDir,
 }
 
-impl Shop {
+impl Setup {
     async fn open() -> Self {
         Self::with_clock(Clock::frozen("2026-01-05T08:00:00Z")).await
     }
@@ -144,46 +144,46 @@ const CALLERS: [(&str, &str); 5] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_key_an_example_fails_with_a_reason() {
-    let shop = Shop::open().await;
+    let setup = Setup::open().await;
     for (name, argument) in CALLERS {
         let run = |key: Option<&str>, url: &str| {
             let mut command = example_command(name);
-            command.arg(argument).current_dir(&shop.folder).env("PARCELO_BASE_URL", url);
+            command.arg(argument).current_dir(&setup.folder).env("PARCELO_BASE_URL", url);
             key.map(|key| command.env("PARCELO_API_KEY", key));
             error_message(&command.output().unwrap())
         };
-        assert_eq!(run(None, shop.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
-        let typo = run(Some("pk_tset_typo"), shop.server.url());
+        assert_eq!(run(None, setup.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
+        let typo = run(Some("pk_tset_typo"), setup.server.url());
         assert!(typo.starts_with("PARCELO_API_KEY is not an API key: "), "{name}: {typo}");
-        let address = run(Some(&shop.key), "nowhere");
+        let address = run(Some(&setup.key), "nowhere");
         let refused = "The base URL is not an http or https address: ";
         assert!(address.starts_with(refused), "{name}: {address}");
-        assert!(shop.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
+        assert!(setup.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
     }
     assert_eq!(
         error_message(&example_command("webhook_receiver").output().unwrap()),
         "set PARCELO_WEBHOOK_SECRETS\n"
     );
-    assert_eq!(shop.parcels().await, 0);
+    assert_eq!(setup.parcels().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_order_creates_one_parcel_in_many_runs() {
-    let shop = Shop::open().await;
-    let first = shop.run("create_order", &["1001"]);
+    let setup = Setup::open().await;
+    let first = setup.run("create_order", &["1001"]);
     let number = first.split(' ').next().unwrap();
     assert_eq!(first, format!("{number} is new\nits label is ./{number}.pdf\n"));
     assert!(
-        fs::read(shop.folder.path().join(format!("{number}.pdf"))).unwrap().starts_with(b"%PDF")
+        fs::read(setup.folder.path().join(format!("{number}.pdf"))).unwrap().starts_with(b"%PDF")
     );
-    let again = shop.run("create_order", &["1001"]);
+    let again = setup.run("create_order", &["1001"]);
     assert!(again.starts_with(&format!("{number} was created before\n")), "{again}");
-    assert_eq!(shop.parcels().await, 1);
+    assert_eq!(setup.parcels().await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_order_explains_a_failure() {
-    let shop = Shop::open().await;
+    let setup = Setup::open().await;
     let table = [
         (ErrorCode::AuthInvalidApiKey, "check PARCELO_API_KEY and its rights\n"),
         (ErrorCode::ValidationFailed, "VALIDATION_FAILED (400): "),
@@ -192,43 +192,43 @@ async fn create_order_explains_a_failure() {
         (ErrorCode::IdempotencyConflict, "see orders().find(\"1001\")\n"),
     ];
     for (code, expected) in table {
-        shop.server.faults().on(Operation::CreateOrder).error(code);
-        let complaint = shop.run_failing("create_order", &["1001"]);
+        setup.server.faults().on(Operation::CreateOrder).error(code);
+        let complaint = setup.run_failing("create_order", &["1001"]);
         assert!(complaint.starts_with(expected), "{complaint}");
         assert!(complaint.contains(&format!("{code} ({}): ", code.status())), "{complaint}");
-        shop.server.faults().clear();
+        setup.server.faults().clear();
     }
-    shop.server.faults().on(Operation::CreateOrder).after_commit().close();
-    let dark = shop.run_failing("create_order", &["1001"]);
+    setup.server.faults().on(Operation::CreateOrder).after_commit().close();
+    let dark = setup.run_failing("create_order", &["1001"]);
     assert!(dark.starts_with("run this again in 5 s\n"), "{dark}");
-    shop.server.faults().clear();
-    assert!(shop.run("create_order", &["1001"]).contains(" was created before\n"));
-    assert_eq!(shop.parcels().await, 1);
-    let long = shop.run_failing("create_order", &[&"9".repeat(101)]);
+    setup.server.faults().clear();
+    assert!(setup.run("create_order", &["1001"]).contains(" was created before\n"));
+    assert_eq!(setup.parcels().await, 1);
+    let long = setup.run_failing("create_order", &[&"9".repeat(101)]);
     assert_eq!(long, "the request breaks the rules: externalOrderId TOO_LONG\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn import_orders_says_which_rows_an_earlier_run_created() {
-    let shop = Shop::open().await;
-    fs::copy(file("orders.csv"), shop.folder.path().join("orders.csv")).unwrap();
-    shop.server.faults().on(Operation::CreateOrder).nth(2).error(ErrorCode::AuthCountryNotAllowed);
-    let output = shop.example("import_orders", &["orders.csv"]).output().unwrap();
+    let setup = Setup::open().await;
+    fs::copy(file("orders.csv"), setup.folder.path().join("orders.csv")).unwrap();
+    setup.server.faults().on(Operation::CreateOrder).nth(2).error(ErrorCode::AuthCountryNotAllowed);
+    let output = setup.example("import_orders", &["orders.csv"]).output().unwrap();
     let message = error_message(&output);
     assert!(message.ends_with(" correct the row or the key\n1 failed\n"), "{message}");
     assert_eq!(String::from_utf8(output.stdout).unwrap().matches("Created").count(), 2);
-    let second = shop.run("import_orders", &["orders.csv"]);
+    let second = setup.run("import_orders", &["orders.csv"]);
     let outcomes = |word| second.lines().filter(|line| line.ends_with(word)).count();
     assert_eq!((outcomes("Created"), outcomes("Replayed")), (1, 2), "{second}");
     assert!(second.contains("row 1: ") && second.contains("row 3: "), "{second}");
-    assert_eq!(shop.run("import_orders", &["orders.csv"]).matches("Replayed").count(), 3);
-    assert_eq!(shop.parcels().await, 3);
-    shop.server.assert_exactly_once();
+    assert_eq!(setup.run("import_orders", &["orders.csv"]).matches("Replayed").count(), 3);
+    assert_eq!(setup.parcels().await, 3);
+    setup.server.assert_exactly_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
-    let shop = Shop::open().await;
+    let setup = Setup::open().await;
     let good = fs::read_to_string(file("orders.csv")).unwrap();
     let table = [
         (good.replace("1.25", "heavy"), "nothing was sent: row 1: "),
@@ -239,16 +239,16 @@ async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
         (good.replace(",39.90", ""), "nothing was sent: row 3: "),
     ];
     for (text, expected) in table {
-        fs::write(shop.folder.path().join("orders.csv"), text).unwrap();
-        let complaint = shop.run_failing("import_orders", &["orders.csv"]);
+        fs::write(setup.folder.path().join("orders.csv"), text).unwrap();
+        let complaint = setup.run_failing("import_orders", &["orders.csv"]);
         assert!(complaint.starts_with(expected), "{complaint}");
     }
-    assert_eq!(shop.parcels().await, 0);
+    assert_eq!(setup.parcels().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn track_until_delivered_prints_each_event_once_and_ends() {
-    let shop = Shop::open().await;
+    let setup = Setup::open().await;
     let journeys = [
         (
             "SB-SUCCESS-0001",
@@ -277,12 +277,12 @@ async fn track_until_delivered_prints_each_event_once_and_ends() {
         ),
     ];
     for (number, events, code) in journeys {
-        shop.order(number).await;
+        setup.order(number).await;
         let (mut child, mut lines) =
-            start(shop.example("track_until_delivered", &[number, "0.02"]));
+            start(setup.example("track_until_delivered", &[number, "0.02"]));
         for (place, event) in events.iter().enumerate() {
             if place > 1 {
-                shop.server.clock().advance(Duration::from_secs(5 * 60)).await;
+                setup.server.clock().advance(Duration::from_secs(5 * 60)).await;
             }
             let line = lines.next().unwrap();
             assert!(line.contains(&format!("  {event}  ")), "{line}");
@@ -290,27 +290,28 @@ async fn track_until_delivered_prints_each_event_once_and_ends() {
         assert_eq!((lines.next(), child.wait().unwrap().code()), (None, code), "{number}");
     }
     assert!(
-        shop.run_failing("track_until_delivered", &["SB-ABSENT-0001"])
+        setup
+            .run_failing("track_until_delivered", &["SB-ABSENT-0001"])
             .starts_with("PARCEL_NOT_FOUND (404)")
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_receiver_handles_each_signed_event_once() {
-    let shop = Shop::with_clock(Clock::system()).await;
-    let secret = shop.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
+    let setup = Setup::with_clock(Clock::system()).await;
+    let secret = setup.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
     let old = Secret::from_random(&[7; 32]).expose();
-    let mut receiver = shop.example("webhook_receiver", &["127.0.0.1:0"]);
+    let mut receiver = setup.example("webhook_receiver", &["127.0.0.1:0"]);
     receiver.env("PARCELO_WEBHOOK_SECRETS", format!("{secret},{old}"));
     let (mut child, mut lines) = start(receiver);
     let url = lines.next().unwrap().split_off("listening on ".len());
     assert_eq!(
-        shop.server.webhook_inbox().events(["parcel.created"]).send_to(&url).expose(),
+        setup.server.webhook_inbox().events(["parcel.created"]).send_to(&url).expose(),
         secret
     );
 
-    let number = shop.order("SB-NORMAL-0001").await;
-    shop.server.put_status(&number, ParcelStatus::PickedUp).await.unwrap();
+    let number = setup.order("SB-NORMAL-0001").await;
+    setup.server.put_status(&number, ParcelStatus::PickedUp).await.unwrap();
     let printed = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()];
     assert_eq!(
         printed,
@@ -321,7 +322,7 @@ async fn webhook_receiver_handles_each_signed_event_once() {
         ]
     );
     let secret = Secret::parse(&secret).unwrap();
-    let now = shop.server.clock().now().timestamp();
+    let now = setup.server.clock().now().timestamp();
     let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
     let send = |secret: &Secret, sent: i64| {
         let signature = secret.sign("evt_1", sent, body);
@@ -366,24 +367,24 @@ fn post(url: &str, headers: &str, body: &[u8]) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resume_after_crash_ships_each_order_once() {
-    let shop = Shop::open().await;
-    let create = || shop.server.faults().on(Operation::CreateOrder);
+    let setup = Setup::open().await;
+    let create = || setup.server.faults().on(Operation::CreateOrder);
     create().nth(2).after_commit().latency(Duration::from_secs(3600));
-    let (mut child, mut lines) = start(shop.example("resume_after_crash", &["journal.jsonl"]));
+    let (mut child, mut lines) = start(setup.example("resume_after_crash", &["journal.jsonl"]));
     assert!(lines.next().unwrap().ends_with(" Created"));
-    until("the second parcel exists", async || shop.parcels().await == 2).await;
+    until("the second parcel exists", async || setup.parcels().await == 2).await;
     child.kill().unwrap(); // the second order exists, but the program does not know it
     child.wait().unwrap();
     assert_eq!(lines.next(), None);
 
-    let second = shop.run("resume_after_crash", &["journal.jsonl"]);
+    let second = setup.run("resume_after_crash", &["journal.jsonl"]);
     let outcomes: Vec<_> = second.lines().filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(outcomes, ["Replayed", "Replayed", "Created"]);
-    assert_eq!(shop.parcels().await, 3);
-    assert!(!shop.folder.path().join("journal.jsonl").exists());
-    shop.server.assert_exactly_once();
-    shop.run("resume_after_crash", &["journal.jsonl"]);
-    assert_eq!(shop.parcels().await, 6, "new orders have new keys");
+    assert_eq!(setup.parcels().await, 3);
+    assert!(!setup.folder.path().join("journal.jsonl").exists());
+    setup.server.assert_exactly_once();
+    setup.run("resume_after_crash", &["journal.jsonl"]);
+    assert_eq!(setup.parcels().await, 6, "new orders have new keys");
 }
 
 /// Returns a journal of orders that were written at this time.
@@ -399,48 +400,48 @@ fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_ships_an_order_saved_days_ago_only_once() {
-    let shop = Shop::with_clock(Clock::system()).await;
-    let path = |name: &str| shop.folder.path().join(name);
-    let old = shop.server.clock().now() - TimeDelta::hours(25);
+    let setup = Setup::with_clock(Clock::system()).await;
+    let path = |name: &str| setup.folder.path().join(name);
+    let old = setup.server.clock().now() - TimeDelta::hours(25);
     // The first was shipped but not noted, the second never sent, and the third is new.
     let line = journal(0..1, old);
     let (_, order): (KeyState, OrderRequest) = serde_json::from_str(&line).unwrap();
     let number =
-        shop.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
-    let all = line + &journal(1..2, old) + &journal(2..3, shop.server.clock().now());
+        setup.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
+    let all = line + &journal(1..2, old) + &journal(2..3, setup.server.clock().now());
     fs::write(path("journal.jsonl"), all).unwrap();
-    let message = shop.run_failing("worker", &["journal.jsonl"]);
+    let message = setup.run_failing("worker", &["journal.jsonl"]);
     assert!(message.starts_with("1: ") && message.ends_with("\n1 not shipped\n"), "{message}");
     let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
     assert!(noted.contains(&format!("0 {number}\n")) && noted.lines().count() == 2, "{noted}");
-    assert_eq!(shop.parcels().await, 2);
-    shop.server.assert_exactly_once();
+    assert_eq!(setup.parcels().await, 2);
+    setup.server.assert_exactly_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_killed_ten_times_ships_each_order_once() {
     const ORDERS: usize = 120;
-    let mut shop = Shop::with_clock(Clock::system()).await;
-    shop.key = shop.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
-    let path = |name: &str| shop.folder.path().join(name);
-    let written = journal(0..ORDERS, shop.server.clock().now());
+    let mut setup = Setup::with_clock(Clock::system()).await;
+    setup.key = setup.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
+    let path = |name: &str| setup.folder.path().join(name);
+    let written = journal(0..ORDERS, setup.server.clock().now());
     fs::write(path("journal.jsonl"), written).unwrap();
     let mut random = fastrand::Rng::with_seed(1);
     for kill in 0..10 {
         // One request is never answered, before its work or after it; the others go on.
-        let fault = shop.server.faults().on_any().nth(random.u64(1..9));
+        let fault = setup.server.faults().on_any().nth(random.u64(1..9));
         let fault = if kill % 2 == 0 { fault } else { fault.after_commit() };
         fault.latency(Duration::from_secs(3600));
-        let (mut child, lines) = start(shop.example("worker", &["journal.jsonl"]));
-        until("it waits", async || shop.server.faults().unused().is_empty()).await;
+        let (mut child, lines) = start(setup.example("worker", &["journal.jsonl"]));
+        until("it waits", async || setup.server.faults().unused().is_empty()).await;
         child.kill().unwrap();
         drop(lines);
         assert!(!child.wait().unwrap().success());
     }
-    shop.run("worker", &["journal.jsonl"]);
+    setup.run("worker", &["journal.jsonl"]);
 
-    assert_eq!(shop.parcels().await, ORDERS as u64);
-    shop.server.assert_exactly_once();
+    assert_eq!(setup.parcels().await, ORDERS as u64);
+    setup.server.assert_exactly_once();
     let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
     let numbers: BTreeSet<_> =
         noted.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
@@ -456,11 +457,11 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resume_after_crash_refuses_expired_keys() {
-    let shop = Shop::open().await;
-    let journal = shop.folder.path().join("journal.jsonl");
-    shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
-    shop.run_failing("resume_after_crash", &["journal.jsonl"]);
-    shop.server.faults().clear();
+    let setup = Setup::open().await;
+    let journal = setup.folder.path().join("journal.jsonl");
+    setup.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
+    setup.run_failing("resume_after_crash", &["journal.jsonl"]);
+    setup.server.faults().clear();
     let a_day_older = |line: &str| {
         let (state, order): (KeyState, OrderRequest) = serde_json::from_str(line).unwrap();
         let sent = state.first_sent().unwrap() - Duration::from_secs(25 * 3600);
@@ -468,8 +469,8 @@ async fn resume_after_crash_refuses_expired_keys() {
     };
     let lines: String = fs::read_to_string(&journal).unwrap().lines().map(a_day_older).collect();
     fs::write(&journal, lines).unwrap();
-    let late = shop.run_failing("resume_after_crash", &["journal.jsonl"]);
+    let late = setup.run_failing("resume_after_crash", &["journal.jsonl"]);
     assert!(late.starts_with("see orders().find()\n") && late.contains("24 hours"), "{late}");
     assert!(journal.exists());
-    assert_eq!(shop.parcels().await, 0);
+    assert_eq!(setup.parcels().await, 0);
 }

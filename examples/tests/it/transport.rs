@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use super::{Shop, error_message, example_command};
+use super::{Setup, error_message, example_command};
 
 /// Starts a server that refuses the first request and accepts the others. Returns its address, and a task that ends
 /// with the heads of the requests.
@@ -35,9 +35,9 @@ fn start_refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trace_context_gives_each_attempt_a_traceparent_of_one_trace() {
-    let shop = Shop::open().await;
+    let setup = Setup::open().await;
     let (address, heads) = start_refusing_once();
-    let mut program = shop.example("trace_context", &[]);
+    let mut program = setup.example("trace_context", &[]);
     let output = program.env("PARCELO_BASE_URL", address).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -62,17 +62,17 @@ fn parent(head: &str, trace: &str) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transport_layer_prints_requests_and_refuses_when_read_only() {
-    let shop = Shop::open().await;
-    let number = shop.order("SB-NORMAL-0001").await;
+    let setup = Setup::open().await;
+    let number = setup.order("SB-NORMAL-0001").await;
     let quiet =
-        shop.example("transport_layer", &[number.as_str(), "--read-only"]).output().unwrap();
+        setup.example("transport_layer", &[number.as_str(), "--read-only"]).output().unwrap();
     let seen = format!("GET: 200 OK\n{number} is LABEL_GENERATED\n");
     assert_eq!(
         error_message(&quiet),
         "A transport layer of this program refused the request; nothing was sent. [1 attempt]\n"
     );
     assert_eq!(String::from_utf8(quiet.stdout).unwrap(), seen);
-    let printed = shop.run("transport_layer", &[number.as_str()]);
+    let printed = setup.run("transport_layer", &[number.as_str()]);
     assert_eq!(printed, format!("{seen}POST: 200 OK\n{number} is voided\n"));
     let none = example_command("transport_layer").output().unwrap();
     assert_eq!(error_message(&none), "usage: transport_layer NUMBER [--read-only]\n");

@@ -23,12 +23,12 @@ async fn a_key_expires_only_if_the_server_clock_moves() {
         let server = MockServer::start().await;
         let client = clients(&server)[way].clone();
         let order = MockServer::order(number);
-        let made = client.orders().create(&order).await.unwrap();
+        let created = client.orders().create(&order).await.unwrap();
         assert_eq!(order.idempotency_key.first_sent(), Some(server.clock().now()));
         // A key is sent until ten minutes before its end.
         server.clock().advance(Duration::from_secs(24 * 3600 - 601)).await;
         let again = client.orders().create(&order).await.unwrap();
-        assert_eq!((again.outcome(), &again.parcel.id), (Outcome::Replayed, &made.parcel.id));
+        assert_eq!((again.outcome(), &again.parcel.id), (Outcome::Replayed, &created.parcel.id));
         server.clock().advance(Duration::from_secs(1)).await;
         let error = client.orders().create(&order).await.unwrap_err();
         assert_eq!(

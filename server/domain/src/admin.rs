@@ -188,7 +188,7 @@ impl From<&LoggedAttempt> for AttemptView {
             milliseconds: attempt.millis,
             http_status: attempt.status,
             error: attempt.error.clone(),
-            answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
+            answer: String::from_utf8_lossy(&attempt.response).into_owned(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The author of changes in tests that are not about the audit log.
-pub static BY: Author = Actor::Server.at(Millis(0));
+pub static TEST_AUTHOR: Author = Actor::Server.at(Millis(0));
 
 /// The order as one line of JSON.
 pub const ORDER: &str = r#"{"idempotencyKey":"first-order-0001","trackingNumber":"SB-SUCCESS-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;

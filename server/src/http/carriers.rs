@@ -8,9 +8,8 @@ use axum::{
 use parcelo_types::model::{Envelope, Meta};
 
 use super::{
-    Api, HttpRefusal,
-    answer::{self, RequestId},
-    body,
+    Api, HttpRefusal, body,
+    response::{self, RequestId},
 };
 use crate::service::Carrier;
 
@@ -23,7 +22,7 @@ pub(super) async fn push(
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
-    Ok(answer::json_ok(&Envelope::new(
+    Ok(response::json_ok(&Envelope::new(
         data,
         Meta::new(parcelo_types::model::RequestId::unchecked(id.0)),
     )))

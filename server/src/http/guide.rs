@@ -6,7 +6,7 @@ use axum::{extract, response::Response};
 use parcelo_domain::{State, scenario::SCENARIOS};
 use parcelo_types::{Environment, Language, Operation, ParcelStatus};
 
-use super::{Api, HttpRefusal, answer, body, docs::html_page, openapi::operation_group, public};
+use super::{Api, HttpRefusal, body, docs::html_page, openapi::operation_group, public, response};
 
 /// The first order in Rust, copied from the SDK's guide, where it is compiled.
 const FIRST_ORDER: &str = include_str!("../../templates/docs/first_order.txt");
@@ -89,7 +89,7 @@ pub(super) async fn page(
     let chosen = chosen.and_then(|tag| public::parse_language(&tag));
     let language = chosen.unwrap_or_else(|| body::preferred_language(request.headers()));
     let sandbox = api.service.site(Environment::Sandbox).base_url().to_owned();
-    Ok(html_page(answer::render(&Guide::new(language, sandbox))?))
+    Ok(html_page(response::render(&Guide::new(language, sandbox))?))
 }
 
 impl Guide {

@@ -11,7 +11,7 @@ use parcelo_domain::Refusal;
 use parcelo_types::ErrorCode;
 use serde_json::json;
 
-use super::{Api, HttpRefusal, answer};
+use super::{Api, HttpRefusal, response};
 use crate::service::Caller;
 
 /// The path of the liveness probe.
@@ -22,9 +22,9 @@ pub(super) const READY: &str = "/readyz";
 /// Handles GET /api/v1/health with the key's name and permissions.
 pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<super::answer::RequestId>,
+    Extension(id): Extension<super::response::RequestId>,
 ) -> Response {
-    answer::json_ok(&json!({
+    response::json_ok(&json!({
         "success": true,
         "status": "ok",
         "authenticated": true,
@@ -37,7 +37,7 @@ pub(super) async fn check_key(
 
 /// Responds to the liveness probe: a process that responds is alive.
 pub(super) async fn check_liveness() -> Response {
-    answer::json_ok(&json!({ "status": "ok" }))
+    response::json_ok(&json!({ "status": "ok" }))
 }
 
 /// Responds to the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
@@ -46,11 +46,11 @@ pub(super) async fn check_readiness(State(api): State<Api>) -> Result<Response, 
     let store = api.service.store();
     if let Some(reason) = api.service.clock_skew_reason().or_else(|| store.unavailable_reason()) {
         let body = json!({ "status": "unavailable", "reason": reason });
-        let status = answer::http_status(ErrorCode::ServiceUnavailable);
-        return Ok((status, answer::json_ok(&body)).into_response());
+        let status = response::http_status(ErrorCode::ServiceUnavailable);
+        return Ok((status, response::json_ok(&body)).into_response());
     }
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
-        Ok(answer::json_ok(&json!({ "status": "ok" })))
+        Ok(response::json_ok(&json!({ "status": "ok" })))
     } else {
         Err(HttpRefusal(Refusal::unavailable()))
     }

@@ -14,10 +14,9 @@ use parcelo_types::{
 };
 
 use super::{
-    Api, HttpRefusal,
-    answer::{self, RequestId},
-    body,
+    Api, HttpRefusal, body,
     precondition::{self, Precondition},
+    response::{self, RequestId},
 };
 use crate::service::{Caller, KeyedRequest, LabelBatch, LabelFile, WriteResponse};
 
@@ -29,7 +28,7 @@ pub(super) async fn metadata(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let metadata = api.service.label_metadata(&caller, &body::path_parameter(path)).await?;
-    Ok(answer::enveloped(metadata, id))
+    Ok(response::enveloped(metadata, id))
 }
 
 /// Handles POST /api/v1/labels/{trackingNumber}/reprint.
@@ -74,7 +73,7 @@ pub(super) async fn batch(
 /// Returns a batch of labels as a file to save.
 pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch, name: &str) -> Response {
     let disposition = format!("attachment; filename=\"{name}.{}\"", format.extension());
-    let file = answer::file(format.content_type(), disposition, bytes);
+    let file = response::file(format.content_type(), disposition, bytes);
     ([(header::CACHE_CONTROL, "private, no-store")], file).into_response()
 }
 
@@ -131,7 +130,7 @@ pub(super) fn file_response(
     let disposition = format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension());
     match Precondition::for_tag(headers, &etag) {
         Precondition::Met => {
-            Ok((about, answer::file(format.content_type(), disposition, bytes)).into_response())
+            Ok((about, response::file(format.content_type(), disposition, bytes)).into_response())
         }
         Precondition::Unchanged => Ok((StatusCode::NOT_MODIFIED, about).into_response()),
         Precondition::Failed => Err(ErrorCode::PreconditionFailed.into()),

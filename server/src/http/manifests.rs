@@ -7,9 +7,8 @@ use axum::{
 };
 
 use super::{
-    Api, HttpRefusal,
-    answer::{self, RequestId},
-    body,
+    Api, HttpRefusal, body,
+    response::{self, RequestId},
 };
 use crate::service::{Caller, KeyedRequest, WriteResponse};
 
@@ -34,7 +33,7 @@ pub(super) async fn get(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let manifest = api.service.get_manifest(&caller, &body::path_parameter(path)).await?;
-    Ok(answer::enveloped(manifest, id))
+    Ok(response::enveloped(manifest, id))
 }
 
 /// The description of these calls for the OpenAPI document.

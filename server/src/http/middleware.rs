@@ -20,12 +20,12 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     Api, HttpRefusal,
-    answer::{self, RequestId},
     area::{AddressLimit, CallerCheck, Policy, Principal, ResponseStyle},
     body::header_text,
     client_address::{LoggedClient, client_address},
     host,
     request_body::{self, SharedBody},
+    response::{self, RequestId},
 };
 use crate::service::{AnsweredRequest, LimitSubject};
 
@@ -99,10 +99,10 @@ impl AreaMiddleware {
             Some(restyle) => restyle(response),
             None => response,
         };
-        let mut response = answer::render_refusal(response, &request_id);
-        answer::set_common_headers(response.headers_mut(), &request_id, quota);
-        let date =
-            HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
+        let mut response = response::render_refusal(response, &request_id);
+        response::set_common_headers(response.headers_mut(), &request_id, quota);
+        let date = HeaderValue::from_str(&response::http_date(now))
+            .unwrap_or(HeaderValue::from_static(""));
         response.headers_mut().insert(header::DATE, date);
         let (status, listener) = (response.status().as_u16(), self.listener);
         let elapsed = started.elapsed();

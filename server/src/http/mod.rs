@@ -5,7 +5,6 @@
 
 #[cfg(feature = "server")]
 mod admin;
-mod answer;
 mod area;
 mod body;
 mod carriers;
@@ -32,6 +31,7 @@ mod parcels;
 mod precondition;
 mod public;
 mod request_body;
+mod response;
 mod routes;
 mod sandbox;
 #[cfg(feature = "server")]
@@ -43,7 +43,6 @@ use std::sync::Arc;
 use parcelo_types::Environment;
 
 use crate::service::Service;
-pub(crate) use answer::{HttpRefusal, json_ok, with_request_id};
 pub(crate) use body::{idempotency_key, json_object_of_any_type, path_parameter};
 pub(crate) use connections::{ConnectionLimits, DEFAULT_CONNECTIONS_PER_ADDRESS};
 pub(crate) use host::from_headers as host_from_headers;
@@ -53,6 +52,7 @@ pub(crate) use openapi::Document;
 #[cfg(test)]
 pub(crate) use openapi::{call, operation_doc};
 pub(crate) use request_body::{MAX_BODY_BYTES, drain_bodies, read_body};
+pub(crate) use response::{HttpRefusal, json_ok, with_request_id};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;
 #[cfg(feature = "server")]

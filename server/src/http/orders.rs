@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
 };
 
-use super::{Api, HttpRefusal, answer::RequestId, body};
+use super::{Api, HttpRefusal, body, response::RequestId};
 use crate::service::{Caller, KeyedRequest, WriteResponse};
 
 /// Handles POST /api/v1/orders/create.

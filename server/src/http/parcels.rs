@@ -15,9 +15,8 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use super::{
-    Api, HttpRefusal,
-    answer::{self, RequestId},
-    body,
+    Api, HttpRefusal, body,
+    response::{self, RequestId},
 };
 use crate::service::Caller;
 
@@ -49,7 +48,7 @@ pub(super) async fn list(
     let query = rules::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
     let language = body::preferred_language(&headers);
     let (data, page) = api.service.list_parcels(&caller, &query, language).await?;
-    Ok(answer::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
+    Ok(response::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
 }
 
 /// The description of these calls for the OpenAPI document.

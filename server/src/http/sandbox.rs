@@ -4,7 +4,7 @@ use axum::{Extension, extract::State, response::Response};
 
 use super::{
     Api, HttpRefusal,
-    answer::{self, RequestId},
+    response::{self, RequestId},
 };
 use crate::service::Caller;
 
@@ -14,7 +14,7 @@ pub(super) async fn reset(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, HttpRefusal> {
-    Ok(answer::enveloped(api.service.reset_sandbox(&caller).await?, id))
+    Ok(response::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }
 
 /// The description of these calls for the OpenAPI document.

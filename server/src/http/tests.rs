@@ -16,7 +16,7 @@ use parcelo_domain::{
     audit::Actor,
     credentials::{AdminScope, ApiKeyScope, CarrierScope},
     legacy::LegacySchedule,
-    sample::{self, BY},
+    sample::{self, TEST_AUTHOR},
 };
 use parcelo_store::{
     Store,
@@ -91,7 +91,12 @@ impl TestService {
 
     fn issuer(&self) -> CredentialIssuer<'_> {
         let secrets = &self.service.settings().secrets;
-        CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids, by: BY.clone() }
+        CredentialIssuer {
+            store: self.service.store(),
+            secrets,
+            ids: &self.ids,
+            by: TEST_AUTHOR.clone(),
+        }
     }
 
     async fn send(&self, request: TestRequest<'_>) -> (u16, Value) {

@@ -8,9 +8,8 @@ use axum::{
 };
 
 use super::{
-    Api, HttpRefusal,
-    answer::{self, RequestId},
-    body,
+    Api, HttpRefusal, body,
+    response::{self, RequestId},
 };
 use crate::service::Caller;
 
@@ -29,7 +28,7 @@ pub(super) async fn get(
     let with_history = body::parse_bool(text.as_deref(), HISTORY);
     let language = body::preferred_language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
-    Ok(answer::json_ok(&record))
+    Ok(response::json_ok(&record))
 }
 
 /// Handles POST /api/v1/tracking/batch.
@@ -41,7 +40,7 @@ pub(super) async fn batch(
 ) -> Result<Response, HttpRefusal> {
     let language = body::preferred_language(request.headers());
     let body = body::json_object(request).await?;
-    Ok(answer::enveloped(api.service.track_batch(&caller, &body, language).await?, id))
+    Ok(response::enveloped(api.service.track_batch(&caller, &body, language).await?, id))
 }
 
 /// The description of these calls for the OpenAPI document.

@@ -2,7 +2,7 @@
 //! domain decides what this means for the e-mail and its address. The text of a reply is never shown or logged, because
 //! it often repeats the address.
 
-mod fault;
+mod error;
 
 use std::{
     fmt,
@@ -27,8 +27,8 @@ use lettre::{
 };
 
 #[cfg(test)]
-use fault::parse_enhanced_code;
-use fault::{Reply, SmtpError, SmtpStage};
+use error::parse_enhanced_code;
+use error::{Reply, SmtpError, SmtpStage};
 use parcelo_domain::mail::MailOutcome;
 use parcelo_system::clock::{has_elapsed, monotonic_now};
 

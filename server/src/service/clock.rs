@@ -92,7 +92,7 @@ mod tests {
     use parcelo_domain::{
         Millis,
         audit::Actor,
-        sample::{self, BY},
+        sample::{self, TEST_AUTHOR},
         webhooks::{AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, WebhookEventKinds},
     };
     use parcelo_store::Store;
@@ -280,7 +280,7 @@ mod tests {
         let account = test.caller.tenant().account;
         let password = "correct horse battery";
         store
-            .set_password(account, hash_password(password, [7; 16]).unwrap(), START, &BY)
+            .set_password(account, hash_password(password, [7; 16]).unwrap(), START, &TEST_AUTHOR)
             .await
             .unwrap();
         let client = [127, 0, 0, 1].into();

@@ -123,8 +123,8 @@ impl Service {
                     event,
                     "the parcel or manifest of a webhook event cannot be read"
                 );
-                let answer = Err(DeliveryError::Unreadable);
-                self.settle(lease, AttemptResult { at: self.now(), millis: 0, answer }).await?;
+                let response = Err(DeliveryError::Unreadable);
+                self.settle(lease, AttemptResult { at: self.now(), millis: 0, response }).await?;
                 Ok(None)
             }
             Err(error) => Err(error.into()),

@@ -11,7 +11,7 @@ use parcelo_domain::{
     audit::Actor,
     credentials::{ApiKeyScope, CarrierScope},
     limit::Admission,
-    sample::BY,
+    sample::TEST_AUTHOR,
 };
 use parcelo_store::Store;
 use parcelo_system::{
@@ -55,7 +55,7 @@ impl TestService {
             store: &self.other_process,
             secrets: self.service.secrets(),
             ids,
-            by: BY.clone(),
+            by: TEST_AUTHOR.clone(),
         };
         issuer.issue_api_key(key_request(), NOW).await.unwrap()
     }
@@ -135,7 +135,10 @@ async fn keys_of_another_process_work_soon_even_in_a_flood() {
     let (third, _) = test.issue_elsewhere().await;
     let_cache_expire().await;
     assert!(test.accepts(&third).await);
-    test.other_process.revoke_credential::<ApiKeyScope>(&record.id, NOW, &BY).await.unwrap();
+    test.other_process
+        .revoke_credential::<ApiKeyScope>(&record.id, NOW, &TEST_AUTHOR)
+        .await
+        .unwrap();
     let_cache_expire().await;
     assert!(!test.accepts(&first).await);
     assert!(test.accepts(&second).await && test.accepts(&third).await);
@@ -162,7 +165,10 @@ async fn a_flood_of_wrong_carrier_keys_costs_few_reads() {
     assert!(test.reads() - before <= max_reads(started));
     let (fresh, _) = issue().await.unwrap();
     assert!(accepts(&valid).await && accepts(&fresh).await);
-    test.other_process.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
+    test.other_process
+        .revoke_credential::<CarrierScope>(&record.id, NOW, &TEST_AUTHOR)
+        .await
+        .unwrap();
     assert!(!accepts(&valid).await, "another process's revocation takes effect at once");
 }
 

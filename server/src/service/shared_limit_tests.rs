@@ -9,7 +9,7 @@ use parcelo_domain::{
     credentials::{AdminScope, CarrierScope},
     limit::Admission,
     login_throttle::{LoginAttempt, LoginThrottle},
-    sample::BY,
+    sample::TEST_AUTHOR,
     session::PasswordLogin,
     webhooks::{AllowedHosts, DeliverySlots, DisabledBy, WebhookEventKinds},
 };
@@ -165,7 +165,7 @@ async fn carrier_keys_and_tokens_are_revoked_at_both_servers() {
         store: &one.store,
         secrets: one.secrets(),
         ids: &one.ids,
-        by: BY.clone(),
+        by: TEST_AUTHOR.clone(),
     };
     let name = "Andes Cargo".to_owned();
     let (key, record) =
@@ -173,13 +173,13 @@ async fn carrier_keys_and_tokens_are_revoked_at_both_servers() {
     let authenticate =
         async || other.authenticate_carrier(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(authenticate().await);
-    one.store.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
+    one.store.revoke_credential::<CarrierScope>(&record.id, NOW, &TEST_AUTHOR).await.unwrap();
     assert!(!authenticate().await, "at the next request");
     let (token, record) =
         issuer.issue::<AdminScope>("Token".to_owned(), AdminScope, NOW).await.unwrap();
     let header = format!("Bearer {}", token.secret());
     assert!(other.authenticate_admin(Some(&header)).await.is_ok());
-    one.store.revoke_credential::<AdminScope>(&record.id, NOW, &BY).await.unwrap();
+    one.store.revoke_credential::<AdminScope>(&record.id, NOW, &TEST_AUTHOR).await.unwrap();
     assert!(other.authenticate_admin(Some(&header)).await.is_err(), "at the next request");
 }
 
@@ -212,7 +212,7 @@ async fn a_webhook_is_changed_and_turned_off_at_both_servers() {
         assert_eq!(next().await.as_deref(), Some(url));
     }
     other.endpoints(Actor::Server).send_test(tenant, NOW).await.unwrap();
-    one.store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    one.store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
     assert_eq!(next().await, None);
 }
 
@@ -222,13 +222,13 @@ async fn both_servers_share_a_session_until_a_new_password() {
     let [one, other] = &servers.both;
     let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "a hash".to_owned();
-    one.store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
+    one.store.set_password(account, password.clone(), NOW, &TEST_AUTHOR).await.unwrap();
     let login = PasswordLogin { account, password };
     let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
     assert!(other.find_session(&token).await.unwrap().is_some());
     // A form that one server has shown is valid at the other.
     assert!(other.is_form_token(&token, &one.form_token(&token)));
-    one.store.set_password(account, "another".to_owned(), NOW, &BY).await.unwrap();
+    one.store.set_password(account, "another".to_owned(), NOW, &TEST_AUTHOR).await.unwrap();
     assert!(other.find_session(&token).await.unwrap().is_none());
 }
 
@@ -272,7 +272,7 @@ async fn a_session_begins_even_if_its_attempt_stays_counted() {
     let account = server.store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "correct horse battery";
     let hash = super::passwords::hash_password(password, [1; 16]).unwrap();
-    server.store.set_password(account, hash, NOW, &BY).await.unwrap();
+    server.store.set_password(account, hash, NOW, &TEST_AUTHOR).await.unwrap();
     let request = LoginRequest {
         client: "203.0.113.7".parse().unwrap(),
         account: "shop",

@@ -162,6 +162,6 @@ async fn deliver(service: Arc<Service>, transport: Arc<dyn WebhookTransport>, ev
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.prepare_delivery(event).await else { return };
     let (millis, response) = transport.send(&delivery).await;
-    let outcome = AttemptResult { at: service.now(), millis, answer: response };
+    let outcome = AttemptResult { at: service.now(), millis, response };
     let _ = service.settle_delivery(delivery, outcome).await;
 }

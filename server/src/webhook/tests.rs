@@ -24,7 +24,7 @@ use parcelo::webhook::{ID, Webhook};
 use parcelo_domain::{
     Millis, Tenant,
     credentials::CarrierScope,
-    sample::{self, BY},
+    sample::{self, TEST_AUTHOR},
     webhooks::{
         AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy, EndpointResponse,
         MAX_IN_FLIGHT_PER_ENDPOINT, WebhookEventKinds,
@@ -82,7 +82,7 @@ impl TestService {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        Endpoints { store: self.service.store(), ids: &self.ids, by: BY.clone() }
+        Endpoints { store: self.service.store(), ids: &self.ids, by: TEST_AUTHOR.clone() }
     }
 
     async fn caller(&self, account: &str, environment: Environment) -> Caller {
@@ -93,7 +93,7 @@ impl TestService {
 
     fn issuer(&self) -> CredentialIssuer<'_> {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
-        CredentialIssuer { store, secrets, ids: &self.ids, by: BY.clone() }
+        CredentialIssuer { store, secrets, ids: &self.ids, by: TEST_AUTHOR.clone() }
     }
 
     /// Creates a production tenant whose events are sent to a URL.
@@ -130,7 +130,7 @@ impl TestService {
     /// Settles a delivery with a response, now.
     async fn settle_with_status(&self, delivery: Delivery, status: u16) {
         let answer = Ok(EndpointResponse { status, retry_after: None, body_prefix: Vec::new() });
-        let outcome = AttemptResult { at: self.clock.now(), millis: 1, answer };
+        let outcome = AttemptResult { at: self.clock.now(), millis: 1, response: answer };
         self.service.settle_delivery(delivery, outcome).await.unwrap();
     }
 

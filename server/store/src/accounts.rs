@@ -7,7 +7,7 @@ use parcelo_domain::{
 
 use super::{
     Engine, Store, StoreError, audit,
-    sql::{Row, SqlResult, given},
+    sql::{Row, SqlResult, params},
 };
 
 /// Finds an account by its name.
@@ -53,8 +53,8 @@ impl Store {
         self.write(async move |db| {
             let insert = "INSERT INTO accounts (public_id, name, created_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (name) DO NOTHING";
-            db.execute(insert, given![&public_id, &name, now]).await?;
-            db.value(BY_NAME, given![&name]).await
+            db.execute(insert, params![&public_id, &name, now]).await?;
+            db.value(BY_NAME, params![&name]).await
         })
         .await
     }
@@ -62,13 +62,13 @@ impl Store {
     /// Returns the account with a name.
     pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError> {
         let name = name.to_owned();
-        self.query(async move |db| db.first(BY_NAME, given![&name], |row| row.get(0)).await).await
+        self.query(async move |db| db.first(BY_NAME, params![&name], |row| row.get(0)).await).await
     }
 
     /// Returns an account that is known to exist.
     pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
         let sql = format!("{SELECT} WHERE id = $1");
-        self.query(async move |db| db.only(&sql, given![account], read_account).await).await
+        self.query(async move |db| db.only(&sql, params![account], read_account).await).await
     }
 
     /// Returns every account, oldest first.
@@ -82,7 +82,8 @@ impl Store {
     pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
         let sql = "SELECT name, contact FROM shops WHERE account = $1";
         let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let found = self.query(async move |db| db.first(sql, given![account], texts).await).await?;
+        let found =
+            self.query(async move |db| db.first(sql, params![account], texts).await).await?;
         Ok(Shop::from_stored(found))
     }
 
@@ -97,7 +98,7 @@ impl Store {
         self.write(async move |db| {
             let sql = "INSERT INTO shops (account, name, contact) VALUES ($1, $2, $3) \
                  ON CONFLICT (account) DO UPDATE SET name = excluded.name, contact = excluded.contact";
-            db.execute(sql, given![account, &name, &contact]).await?;
+            db.execute(sql, params![account, &name, &contact]).await?;
             let change = AuditedChange::for_account(account, AuditAction::ShopSet);
             audit::record(db, &by, &change).await
         })

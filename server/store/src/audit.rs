@@ -8,7 +8,7 @@ use parcelo_domain::{
 use super::{
     Store, StoreError, audit_entry,
     old_rows::old_rows,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 impl Store {
@@ -33,9 +33,9 @@ impl Store {
         let read = self.query(async move |db| match account {
             Some(account) => {
                 let sql = entries!("l.at >= $1 AND l.account = $3");
-                db.each(sql, given![since, max, account], read_entry).await
+                db.each(sql, params![since, max, account], read_entry).await
             }
-            None => db.each(entries!("l.at >= $1"), given![since, max], read_entry).await,
+            None => db.each(entries!("l.at >= $1"), params![since, max], read_entry).await,
         });
         Ok(read.await?.into_iter().flatten().collect())
     }

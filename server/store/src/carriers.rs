@@ -9,7 +9,7 @@ use parcelo_types::TrackingNumber;
 use super::{
     Store, StoreError,
     generations::{current, is_current},
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 impl Store {
@@ -27,7 +27,7 @@ impl Store {
                 is_current!("p.tenant"),
                 ")"
             );
-            db.value(sql, given![carrier.0, &event_id]).await
+            db.value(sql, params![carrier.0, &event_id]).await
         })
         .await
     }
@@ -47,7 +47,7 @@ impl Store {
                 current!("$1"),
                 " ORDER BY e.id DESC LIMIT $2"
             );
-            db.each(sql, given![tenant.number(), max], read_exception).await
+            db.each(sql, params![tenant.number(), max], read_exception).await
         })
         .await
     }
@@ -64,8 +64,8 @@ pub(super) async fn record_accepted(db: Sql<'_>, event: &AcceptedCarrierEvent) -
         ")"
     );
     let AcceptedCarrierEvent { carrier, event_id, parcel, sequence, code } = event;
-    let given = given![carrier.0, event_id, *parcel, *sequence, code.as_deref()];
-    Ok(db.execute(sql, given).await? == 1)
+    let params = params![carrier.0, event_id, *parcel, *sequence, code.as_deref()];
+    Ok(db.execute(sql, params).await? == 1)
 }
 
 /// Logs a refused event of a tenant's present generation. An event that is refused again becomes the latest.
@@ -83,7 +83,7 @@ pub(super) async fn log_exception(
          location = excluded.location, description = excluded.description, code = excluded.code, \
          refused_at = excluded.refused_at|}";
     let CarrierException { report, .. } = exception;
-    let given = given![
+    let params = params![
         tenant,
         report.carrier.0,
         &report.event_id,
@@ -96,7 +96,7 @@ pub(super) async fn log_exception(
         report.code.as_deref(),
         exception.refused_at
     ];
-    db.execute(sql, given).await.map(drop)
+    db.execute(sql, params).await.map(drop)
 }
 
 fn read_exception(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {

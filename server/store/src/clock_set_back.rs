@@ -6,7 +6,7 @@ use super::{
     Store, StoreError,
     generations::is_current,
     row_sets::column,
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
 };
 
 /// Maximum number of rows that one commit moves.
@@ -27,7 +27,7 @@ impl Store {
         self.write(async move |db| {
             let sql = "UPDATE {webhook_successes SET at = $1 WHERE at|\
                  webhook_endpoints SET last_success = $1 WHERE last_success} > $1";
-            db.execute(sql, given![now]).await.map(drop)
+            db.execute(sql, params![now]).await.map(drop)
         })
         .await?;
         self.notify_outbox();
@@ -42,7 +42,7 @@ async fn next_page(db: Sql<'_>, after: i64, now: Millis) -> SqlResult<Vec<i64>> 
         is_current!("tenant"),
         " AND {|+}id > $2 ORDER BY {|+}id LIMIT $3"
     );
-    db.each(sql, given![now, after, MAX_ROWS_PER_COMMIT], |row| row.get(0)).await
+    db.each(sql, params![now, after, MAX_ROWS_PER_COMMIT], |row| row.get(0)).await
 }
 
 /// Moves rows to earlier times. A first attempt becomes due at once, and a lease ends after its usual duration. A retry
@@ -61,8 +61,9 @@ async fn bring_forward(db: Sql<'_>, rows: &[i64], now: Millis) -> SqlResult<u64>
          o.due > CASE WHEN o.leased{ AND o.lease_until IS NULL|} THEN $3{::bigint|} ELSE $2 END \
          AND (o.leased OR o.attempts = 0 OR made.at > $2))";
     let rows = column(rows);
-    let moved = db.execute_rows(sql, &rows, given![now, now.plus(LEASE_MILLIS)]).await?;
-    let made = "UPDATE webhook_attempts SET at = $2 WHERE outbox {= ANY($1)|= $1} AND at > $2";
-    db.execute_rows(made, &rows, given![now]).await?;
+    let moved = db.execute_rows(sql, &rows, params![now, now.plus(LEASE_MILLIS)]).await?;
+    let move_attempts =
+        "UPDATE webhook_attempts SET at = $2 WHERE outbox {= ANY($1)|= $1} AND at > $2";
+    db.execute_rows(move_attempts, &rows, params![now]).await?;
     Ok(moved)
 }

@@ -34,12 +34,12 @@ pub(super) fn parse_countries(text: &str) -> Result<Countries, <CountryCode as F
 
 /// Returns the condition that a column has one of the numbers in a parameter, which [`join_with_commas`] writes.
 macro_rules! is_among {
-    ($given:literal) => {
+    ($params:literal) => {
         concat!(
             "{= ANY (string_to_array(",
-            $given,
+            $params,
             ", ',')::bigint[])|IN (SELECT value FROM json_each('[' || ",
-            $given,
+            $params,
             " || ']'))}"
         )
     };

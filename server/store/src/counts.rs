@@ -11,7 +11,7 @@ use parcelo_types::CountryCode;
 use super::{
     columns::{is_among, join_with_commas},
     generations::current,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 /// The filter for counting a tenant's parcels: the days from `first` to before `end`, and optionally state and country.
@@ -94,12 +94,12 @@ pub(super) async fn count_by_day(
 ) -> SqlResult<(Vec<(i64, u64)>, u64)> {
     let [all, by_day] = count_statements(wanted);
     let TotalsQuery { tenant, first, end, state, country } = wanted;
-    let mut given = given![tenant.number(), first, end, state, country].to_vec();
+    let mut params = params![tenant.number(), first, end, state, country].to_vec();
     if !db.is_postgres() {
-        given.push(enough.into());
+        params.push(enough.into());
     }
     let number = |row: &Row<'_>, column| row.get::<i64>(column).map(i64::unsigned_abs);
-    let days = db.each(by_day, &given, |row| Ok((row.get(0)?, number(row, 1)?))).await?;
+    let days = db.each(by_day, &params, |row| Ok((row.get(0)?, number(row, 1)?))).await?;
     let total = if db.is_postgres() {
         days.iter().map(|(_, parcels)| parcels).sum()
     } else if (first, end) == ALL_DAYS {
@@ -108,9 +108,9 @@ pub(super) async fn count_by_day(
             current!("$1"),
             " AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR country = $3)"
         );
-        db.only(sql, given![tenant.number(), state, country], |row| number(row, 0)).await?
+        db.only(sql, params![tenant.number(), state, country], |row| number(row, 0)).await?
     } else {
-        db.only(all, &given, |row| number(row, 0)).await?
+        db.only(all, &params, |row| number(row, 0)).await?
     };
     Ok((days, total))
 }
@@ -126,7 +126,7 @@ pub(super) async fn activity(
         current!("$1"),
         " AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 ORDER BY day, state, country"
     );
-    db.each(sql, given![tenant.number(), first], |row| {
+    db.each(sql, params![tenant.number(), first], |row| {
         Ok(ParcelCount {
             created_day: row.get(0)?,
             state: row.numbered(1, State::from_number)?,
@@ -150,7 +150,7 @@ pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
         " GROUP BY 1, 2, 3, 4) AS gone{| WHERE c.tenant = gone.tenant AND c.day = gone.day \
          AND c.state = gone.state AND c.country = gone.country}"
     );
-    db.execute(sql, given![&join_with_commas(parcels)]).await.map(drop)
+    db.execute(sql, params![&join_with_commas(parcels)]).await.map(drop)
 }
 
 /// Deletes the counts of these tenants that have become 0.
@@ -159,7 +159,7 @@ pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResul
     db.lock_number(TOTALS_LOCK).await?;
     let sql = "DELETE FROM parcel_counts \
          WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
-    db.execute(sql, given![&join_with_commas(tenants)]).await.map(drop)
+    db.execute(sql, params![&join_with_commas(tenants)]).await.map(drop)
 }
 
 /// Deletes the counts of a generation whose data is deleted.

@@ -19,7 +19,7 @@ use super::{
     columns::{
         environment_number, format_countries, join_with_commas, parse_countries, parse_list,
     },
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -83,7 +83,7 @@ impl StoredScope for ApiKeyScope {
         let sql = "INSERT INTO api_keys (public_id, tenant, name, countries, ip_list, rate_limit, hash, \
              last4, created_at, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
              (SELECT coalesce(max(changed), 0) + 1 FROM api_keys))";
-        let given = given![
+        let params = params![
             &new.id,
             new.scope.tenant.number(),
             &new.name,
@@ -94,7 +94,7 @@ impl StoredScope for ApiKeyScope {
             &new.last4,
             new.created_at,
         ];
-        vec![(sql, given.into())]
+        vec![(sql, params.into())]
     }
 
     fn read(row: &Row<'_>) -> SqlResult<Self> {
@@ -126,8 +126,8 @@ impl StoredScope for CarrierScope {
         let key = "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at, changed) \
              SELECT $3, id, $4, $5, $6, (SELECT coalesce(max(changed), 0) + 1 FROM carrier_keys) \
              FROM carriers WHERE environment = $1 AND name = $2";
-        let given = given![environment, &new.name, &new.id, new.hash, &new.last4, new.created_at];
-        vec![(carrier, given![environment, &new.name].into()), (key, given.into())]
+        let params = params![environment, &new.name, &new.id, new.hash, &new.last4, new.created_at];
+        vec![(carrier, params![environment, &new.name].into()), (key, params.into())]
     }
 
     fn read(row: &Row<'_>) -> SqlResult<Self> {
@@ -146,7 +146,7 @@ impl StoredScope for AdminScope {
     fn insertion(new: &NewCredential<Self>) -> Vec<(&'static str, Vec<Value>)> {
         let sql = "INSERT INTO admin_tokens (public_id, name, hash, last4, created_at) \
              VALUES ($1, $2, $3, $4, $5)";
-        vec![(sql, given![&new.id, &new.name, new.hash, &new.last4, new.created_at].into())]
+        vec![(sql, params![&new.id, &new.name, new.hash, &new.last4, new.created_at].into())]
     }
 
     fn read(_row: &Row<'_>) -> SqlResult<Self> {
@@ -164,12 +164,12 @@ impl Store {
         let by = by.clone();
         self.write_credentials(async move |db| {
             lock_keys::<S>(db).await?;
-            for (sql, given) in S::insertion(&new) {
-                db.execute(sql, &given).await?;
+            for (sql, params) in S::insertion(&new) {
+                db.execute(sql, &params).await?;
             }
-            let made = db.expect(find_by_id(db, &new.id).await?)?;
-            audit::record(db, &by, &audited_change(&made, S::CREATED)).await?;
-            Ok(made)
+            let created = db.expect(find_by_id(db, &new.id).await?)?;
+            audit::record(db, &by, &audited_change(&created, S::CREATED)).await?;
+            Ok(created)
         })
         .await
     }
@@ -189,7 +189,7 @@ impl Store {
         hash: &[u8; 32],
     ) -> Result<Option<Credential<S>>, StoreError> {
         let hash = *hash;
-        let read = self.query(async move |db| find(db, ("k.hash = $1", ""), given![hash]).await);
+        let read = self.query(async move |db| find(db, ("k.hash = $1", ""), params![hash]).await);
         Ok(read.await?.credentials.pop())
     }
 
@@ -207,7 +207,7 @@ impl Store {
     ) -> Result<CredentialChanges<Credential<S>>, StoreError> {
         self.query(async move |db| {
             let filter = ("k.changed > $1", "ORDER BY k.changed");
-            let found = find(db, filter, given![version]).await?;
+            let found = find(db, filter, params![version]).await?;
             Ok(CredentialChanges { version: found.version.max(version), ..found })
         })
         .await
@@ -228,7 +228,7 @@ impl Store {
     pub async fn api_keys(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
         // `Tenant::number` packs account * 2 + environment.
         let filter = ("k.tenant / 2 = $1", "ORDER BY k.id DESC");
-        let read = self.query(async move |db| find(db, filter, given![account]).await);
+        let read = self.query(async move |db| find(db, filter, params![account]).await);
         Ok(read.await?.credentials)
     }
 
@@ -275,16 +275,16 @@ async fn rotate(
     let keep = "INSERT INTO api_key_old_secrets (key, hash, until) SELECT id, hash, $3 FROM api_keys \
          WHERE public_id = $1 AND revoked_at IS NULL AND hash = coalesce($2, hash) RETURNING key";
     let until = secret.old_until;
-    let kept = db.first(keep, given![id, secret.replaces, until], |row| row.get::<i64>(0)).await?;
+    let kept = db.first(keep, params![id, secret.replaces, until], |row| row.get::<i64>(0)).await?;
     let Some(key) = kept else { return find_by_id(db, id).await };
     let expire = "UPDATE api_key_old_secrets SET until = $2 WHERE key = $1 AND until > $2";
-    db.execute(expire, given![key, until]).await?;
+    db.execute(expire, params![key, until]).await?;
     let forget = "DELETE FROM api_key_old_secrets WHERE key = $1 AND id NOT IN \
          (SELECT id FROM api_key_old_secrets WHERE key = $1 ORDER BY id DESC LIMIT $2)";
-    db.execute(forget, given![key, MAX_OLD_SECRETS]).await?;
+    db.execute(forget, params![key, MAX_OLD_SECRETS]).await?;
     let replace = "UPDATE api_keys SET hash = $2, last4 = $3, \
          changed = (SELECT max(changed) + 1 FROM api_keys) WHERE id = $1";
-    db.execute(replace, given![key, secret.hash, &secret.last4]).await?;
+    db.execute(replace, params![key, secret.hash, &secret.last4]).await?;
     let rotated = find_by_id(db, id).await?;
     if let Some(key) = &rotated {
         audit::record(db, by, &audited_change(key, AuditAction::KeyRotated)).await?;
@@ -309,12 +309,12 @@ async fn revoke<S: StoredScope>(
     let sql = format!(
         "UPDATE {table} SET revoked_at = $2{changed} WHERE public_id = $1 AND revoked_at IS NULL"
     );
-    let is_first = db.execute(&sql, given![id, now]).await? > 0;
+    let is_first = db.execute(&sql, params![id, now]).await? > 0;
     // Only API keys have old secrets. For other kinds this deletes nothing, because ids begin with their kind (`key_`,
     // `car_`, `adt_`).
     let forget = "DELETE FROM api_key_old_secrets WHERE key IN \
          (SELECT id FROM api_keys WHERE public_id = $1)";
-    db.execute(forget, given![id]).await?;
+    db.execute(forget, params![id]).await?;
     let revoked = find_by_id(db, id).await?;
     if let Some(key) = revoked.as_ref().filter(|_| is_first) {
         audit::record(db, by, &audited_change(key, S::REVOKED)).await?;
@@ -328,14 +328,14 @@ fn audited_change<S: StoredScope>(key: &Credential<S>, action: AuditAction) -> A
 }
 
 async fn find_by_id<S: StoredScope>(db: Sql<'_>, id: &str) -> SqlResult<Option<Credential<S>>> {
-    Ok(find(db, ("k.public_id = $1", ""), given![id]).await?.credentials.pop())
+    Ok(find(db, ("k.public_id = $1", ""), params![id]).await?.credentials.pop())
 }
 
 /// Reads the credentials that meet a condition, in an order, and the highest number of their changes.
 async fn find<S: StoredScope>(
     db: Sql<'_>,
     (condition, order): (&str, &str),
-    given: &[Value],
+    params: &[Value],
 ) -> SqlResult<CredentialChanges<Credential<S>>> {
     let sql = format!(
         "SELECT k.id, k.public_id, {}, k.hash, k.last4, k.created_at, k.revoked_at{} \
@@ -344,7 +344,7 @@ async fn find<S: StoredScope>(
         S::COLUMNS_FROM
     );
     let (mut version, mut credentials) = (ALL_CREDENTIALS, Vec::new());
-    for (changed, credential) in db.each(&sql, given, read).await? {
+    for (changed, credential) in db.each(&sql, params, read).await? {
         version = version.max(changed);
         credentials.push(credential);
     }
@@ -358,7 +358,7 @@ async fn find<S: StoredScope>(
         let secret =
             |row: &Row<'_>| Ok((row.get(0)?, OldSecret { hash: row.get(1)?, until: row.get(2)? }));
         let mut old = HashMap::<i64, Vec<OldSecret>>::new();
-        for (key, secret) in db.each(&sql, given, secret).await? {
+        for (key, secret) in db.each(&sql, params, secret).await? {
             old.entry(key).or_default().push(secret);
         }
         for credential in &mut credentials {

@@ -15,7 +15,7 @@ use super::{
     generations::{current, is_current},
     old_rows::OldRows,
     outbox,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 /// A file's oldest events. Rows are appended in order of time, so if the first rows are young, all are.
@@ -100,9 +100,9 @@ impl Store {
                 ),
                 due
             );
-            let given = given![tenant.number(), max, skipped];
+            let params = params![tenant.number(), max, skipped];
             let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_delivery(row)));
-            let found = db.each(&sql, given, read).await?;
+            let found = db.each(&sql, params, read).await?;
             let sql = concat!(
                 "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
                  WHERE outbox IN ",
@@ -110,7 +110,7 @@ impl Store {
                 " ORDER BY id"
             );
             let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-            for attempt in db.each(sql, given, |row| Ok(read_attempt(row))).await? {
+            for attempt in db.each(sql, params, |row| Ok(read_attempt(row))).await? {
                 if let Some((event, attempt)) = readable(attempt)? {
                     attempts.entry(event).or_default().push(attempt);
                 }
@@ -129,7 +129,7 @@ impl Store {
     /// Returns `true` if the tenant has an event that failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.long_query(Some(tenant), async move |db| {
-            outbox::has_event(db, "state > 2", given![tenant.number()]).await
+            outbox::has_event(db, "state > 2", params![tenant.number()]).await
         })
         .await
     }
@@ -203,7 +203,7 @@ fn read_attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
         millis: row.get(3)?,
         status: row.get(4)?,
         error: row.get(5)?,
-        answer: row.get::<Option<_>>(6)?.unwrap_or_default(),
+        response: row.get::<Option<_>>(6)?.unwrap_or_default(),
     };
     Ok((row.get(0)?, attempt))
 }

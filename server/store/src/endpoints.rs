@@ -17,7 +17,7 @@ use super::{
     generations::current,
     outbox::{self, HELD},
     row_sets::column,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 /// Maximum number of held events that are counted if each must be visited. A page shows the number, and needs no exact
@@ -152,8 +152,8 @@ impl Store {
                 " AND {state = 4 LIMIT $2) AS held|held = 1}), 0) \
                  FROM webhook_endpoints WHERE tenant = $1 AND enabled = FALSE"
             );
-            let given = given![tenant.number(), MAX_HELD_COUNTED];
-            db.first(sql, given, |row| {
+            let params = params![tenant.number(), MAX_HELD_COUNTED];
+            db.first(sql, params, |row| {
                 Ok((read_disabled_by(row, 0)?.unwrap_or(DisabledBy::Operator), row.get(1)?))
             })
             .await
@@ -163,8 +163,8 @@ impl Store {
 
     /// Returns `true` if the tenant's endpoint has or had an event with this id.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
-        let given = given![tenant.number(), event.to_bytes()].to_vec();
-        self.query(async move |db| outbox::has_event(db, "event_id = $2", &given).await).await
+        let params = params![tenant.number(), event.to_bytes()].to_vec();
+        self.query(async move |db| outbox::has_event(db, "event_id = $2", &params).await).await
     }
 
     /// Holds the unsent events of an endpoint that is off, page by page, while nothing is sent to it. It stops when the
@@ -188,7 +188,7 @@ impl Store {
                  AND state < 2 AND NOT EXISTS \
                  (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled = TRUE)"
             );
-            db.execute(sql, given![tenant.number(), HELD]).await
+            db.execute(sql, params![tenant.number(), HELD]).await
         })
         .await
     }
@@ -264,15 +264,15 @@ async fn rotate(
          SELECT tenant, secret, $2 FROM webhook_endpoints \
          WHERE tenant = $1 AND secret = coalesce($3, secret){ FOR UPDATE|}";
     let replaced = replaced.map(Secret::as_bytes);
-    if db.execute(keep, given![tenant, now.plus(OLD_SECRET_LIFETIME_MILLIS), replaced]).await? == 0
+    if db.execute(keep, params![tenant, now.plus(OLD_SECRET_LIFETIME_MILLIS), replaced]).await? == 0
     {
         return Ok(false);
     }
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
          (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))";
-    db.execute(forget, given![tenant, now, MAX_OLD_SECRETS]).await?;
+    db.execute(forget, params![tenant, now, MAX_OLD_SECRETS]).await?;
     let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
-    db.execute(sql, given![tenant, new.as_bytes()]).await?;
+    db.execute(sql, params![tenant, new.as_bytes()]).await?;
     Ok(true)
 }
 
@@ -292,7 +292,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         }
         Err(error) => return Err(error),
     }
-    let given = given![
+    let params = params![
         tenant.number(),
         &endpoint.url,
         endpoint.kinds.number(),
@@ -302,7 +302,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     let sql = "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
          VALUES ($1, $2, $3, $4, TRUE, $5) ON CONFLICT (tenant) DO UPDATE \
          SET url = excluded.url, kinds = excluded.kinds, enabled = TRUE, disabled_why = NULL";
-    db.execute(sql, given).await?;
+    db.execute(sql, params).await?;
     if !db.is_postgres() {
         // From then on, triggers maintain the column.
         let due = concat!(
@@ -310,7 +310,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
             current!("$1"),
             " AND due IS NOT NULL) WHERE tenant = $1"
         );
-        db.execute(due, given![tenant.number()]).await?;
+        db.execute(due, params![tenant.number()]).await?;
     }
     let set = find(db, tenant).await?;
     db.expect(set)
@@ -326,7 +326,7 @@ async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlRes
         current!("$1"),
         " AND leased = {TRUE|1}"
     );
-    db.execute(sql, given![tenant.number(), due, lease]).await.map(drop)
+    db.execute(sql, params![tenant.number(), due, lease]).await.map(drop)
 }
 
 /// Turns an endpoint off for a reason, or on (`None`). Returns `true` if it was on, or `None` if there is no endpoint.
@@ -338,14 +338,14 @@ async fn set_disabled_by(
 ) -> SqlResult<Option<bool>> {
     let was_on = lock(db, tenant).await?;
     let sql = "UPDATE webhook_endpoints SET enabled = $2, disabled_why = $3 WHERE tenant = $1";
-    db.execute(sql, given![tenant, off.is_none(), off.map(DisabledBy::code)]).await?;
+    db.execute(sql, params![tenant, off.is_none(), off.map(DisabledBy::code)]).await?;
     Ok(was_on)
 }
 
 /// Locks the row of an endpoint until the commit. Returns `true` if the endpoint is on.
 async fn lock(db: Sql<'_>, tenant: i64) -> SqlResult<Option<bool>> {
     let sql = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
-    db.first(sql, given![tenant], |row| row.get(0)).await
+    db.first(sql, params![tenant], |row| row.get(0)).await
 }
 
 /// Turns an endpoint off on behalf of the server, and records that in the audit log. Returns `true` if it was on.

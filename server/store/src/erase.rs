@@ -15,7 +15,7 @@ use super::{
     old_rows::{OldRows, old_rows},
     pages::Budget,
     search_index,
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
     values::Value,
 };
 
@@ -123,7 +123,7 @@ impl Store {
     /// Deletes the data from `before` and earlier of all sandboxes, page by page.
     pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
         let tenants = async move |db: Sql<'_>| {
-            db.each(TENANTS, given![before], |row| row.get::<i64>(0)).await
+            db.each(TENANTS, params![before], |row| row.get::<i64>(0)).await
         };
         let tenants = self.query(tenants).await?;
         let mut all = Deleted::default();
@@ -184,7 +184,7 @@ impl<'a> Eraser<'a> {
     pub(super) async fn finish(self) -> SqlResult<Deleted> {
         if self.highest > 0 && !self.db.is_postgres() {
             let sql = "UPDATE deleted_parcels SET highest = max(highest, $1)";
-            self.db.execute(sql, given![self.highest]).await?;
+            self.db.execute(sql, params![self.highest]).await?;
         }
         Ok(self.deleted)
     }
@@ -235,8 +235,8 @@ impl<'a> Eraser<'a> {
             if self.budget.is_spent() {
                 return Ok(true);
             }
-            let given = given![number, self.parcels_per_step()];
-            let parcels = self.db.each(sql, given, |row| row.get(0)).await?;
+            let params = params![number, self.parcels_per_step()];
+            let parcels = self.db.each(sql, params, |row| row.get(0)).await?;
             if parcels.is_empty() {
                 return Ok(false);
             }
@@ -254,9 +254,9 @@ impl<'a> Eraser<'a> {
         (mut from, before): (Millis, Millis),
     ) -> SqlResult<Option<Millis>> {
         while !self.budget.is_spent() {
-            let given = given![tenant, from, before, self.parcels_per_step()];
+            let params = params![tenant, from, before, self.parcels_per_step()];
             let read = |row: &super::sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            let old: Vec<(i64, Millis)> = self.db.each(OLD_PARCELS, given, read).await?;
+            let old: Vec<(i64, Millis)> = self.db.each(OLD_PARCELS, params, read).await?;
             let Some(last) = old.iter().map(|(_, created_at)| *created_at).max() else {
                 return Ok(None);
             };
@@ -309,14 +309,14 @@ impl<'a> Eraser<'a> {
 
     /// Erases the events of the outbox that a condition selects, with their attempts. The events are locked first,
     /// because settling one logs an attempt.
-    async fn erase_deliveries(&mut self, condition: &str, given: Value) -> SqlResult<bool> {
+    async fn erase_deliveries(&mut self, condition: &str, params: Value) -> SqlResult<bool> {
         let select = format!("SELECT id FROM outbox WHERE {condition} LIMIT $2{{ FOR UPDATE|}}");
         loop {
             if self.budget.is_spent() {
                 return Ok(true);
             }
-            let given = &[given.clone(), self.budget.next_rows().into()];
-            let events = self.db.each(&select, given, |row| row.get::<i64>(0)).await?;
+            let params = &[params.clone(), self.budget.next_rows().into()];
+            let events = self.db.each(&select, params, |row| row.get::<i64>(0)).await?;
             if events.is_empty() {
                 return Ok(false);
             }
@@ -337,9 +337,9 @@ impl<'a> Eraser<'a> {
         self.db.execute(&sql, slice::from_ref(ids)).await
     }
 
-    async fn delete(&mut self, sql: &str, given: &Value) -> SqlResult<(u64, bool)> {
+    async fn delete(&mut self, sql: &str, params: &Value) -> SqlResult<(u64, bool)> {
         let db = self.db;
-        let statement = async |max: i64| db.execute(sql, &[given.clone(), max.into()]).await;
+        let statement = async |max: i64| db.execute(sql, &[params.clone(), max.into()]).await;
         self.budget.repeat(statement).await
     }
 
@@ -360,7 +360,7 @@ pub(super) async fn free_number(
          WHERE environment = $1 AND {upper(number)|number} = $2 \
          AND tenant IN (SELECT e.number FROM ended_generations AS e)";
     let number = number.as_str().to_ascii_uppercase();
-    Ok(db.execute(sql, given![columns::environment_number(environment), &number]).await? > 0)
+    Ok(db.execute(sql, params![columns::environment_number(environment), &number]).await? > 0)
 }
 
 pub(super) fn add_counts(one: Deleted, other: Deleted) -> Deleted {

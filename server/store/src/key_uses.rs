@@ -3,13 +3,13 @@
 use parcelo_domain::{AccountRowId, Tenant, key_uses::LastUseDays};
 use parcelo_types::Environment;
 
-use super::{Store, StoreError, sql::given};
+use super::{Store, StoreError, sql::params};
 
 impl Store {
     /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
     /// This waits for the outcome without a timeout.
     pub async fn save_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
-        let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
+        let rows: Vec<_> = days.into_iter().map(|(key, day)| params![key, day].to_vec()).collect();
         // Sorted by key, so that two servers never deadlock.
         let sql = "INSERT INTO key_uses AS u (api_key, day) \
              {SELECT * FROM unnest($1::bigint[], $2::bigint[]) ORDER BY 1|VALUES ($1, $2)} \
@@ -25,7 +25,7 @@ impl Store {
             // `Tenant::number` packs account * 2 + environment.
             let sql = "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
                  ON u.api_key = k.id WHERE k.tenant / 2 = $1";
-            db.each(sql, given![account], |row| Ok((row.get(0)?, row.get(1)?))).await
+            db.each(sql, params![account], |row| Ok((row.get(0)?, row.get(1)?))).await
         });
         Ok(found.await?.into_iter().collect())
     }

@@ -17,7 +17,7 @@ use super::{
     generations::{current, home, is_current, is_current_locked},
     outbox::{self, FAILED},
     payloads::{lease_columns, read_lease},
-    sql::{Row, Sql, SqlResult, given, poll_now},
+    sql::{Row, Sql, SqlResult, params, poll_now},
     values::Value,
 };
 
@@ -47,7 +47,7 @@ impl Store {
                     let sql = "SELECT tenant FROM webhook_endpoints \
                          WHERE enabled = 1 AND next_due <= $1 ORDER BY next_due LIMIT $2";
                     let tenant = |row: &Row<'_>| row.get(0).map(Tenant::from_number);
-                    db.each(sql, given![now, max], tenant).await
+                    db.each(sql, params![now, max], tenant).await
                 })
                 .await
             }
@@ -102,20 +102,20 @@ impl Store {
     /// Ends every lease of this server, when it starts. Other servers' leases are in use, or expire.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
         match &self.0 {
-            Engine::Sqlite(_) => self.end_leases_where(given![MAX_LEASES_PER_PAGE, now]).await,
+            Engine::Sqlite(_) => self.end_leases_where(params![MAX_LEASES_PER_PAGE, now]).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
-                let given = given![MAX_LEASES_PER_PAGE, engine.server(), None::<i64>];
-                self.end_leases_where(given).await
+                let params = params![MAX_LEASES_PER_PAGE, engine.server(), None::<i64>];
+                self.end_leases_where(params).await
             }
         }
     }
 
     /// Ends leases page by page: in a file (size of a page, time) all of them, on PostgreSQL (size of a page, server,
     /// number) those of a server, or only the one with a number.
-    async fn end_leases_where(&self, given: &[Value]) -> Result<(), StoreError> {
+    async fn end_leases_where(&self, params: &[Value]) -> Result<(), StoreError> {
         loop {
-            let given = given.to_vec();
+            let params = params.to_vec();
             let page = async move |db: Sql<'_>| {
                 let sql = concat!(
                     "UPDATE outbox SET leased = FALSE, \
@@ -126,7 +126,7 @@ impl Store {
                     is_current!("tenant"),
                     " LIMIT $1)}"
                 );
-                db.execute(sql, &given).await
+                db.execute(sql, &params).await
             };
             if self.page(page).await? < MAX_LEASES_PER_PAGE {
                 return Ok(());
@@ -137,7 +137,7 @@ impl Store {
     /// Ends one lease of this server.
     #[cfg(feature = "postgres")]
     pub(super) async fn end_lease(&self, server: i64, number: i64) -> Result<(), StoreError> {
-        self.end_leases_where(given![MAX_LEASES_PER_PAGE, server, number]).await
+        self.end_leases_where(params![MAX_LEASES_PER_PAGE, server, number]).await
     }
 
     /// Deletes a leased event whose content no longer exists, with its log.
@@ -188,7 +188,7 @@ async fn lease_due_events(
     (endpoints, number): (&HashMap<Tenant, Arc<Endpoint>>, i64),
 ) -> SqlResult<Vec<(i64, Tenant, SqlResult<DeliveryLease>)>> {
     let shares = request.shares.iter().filter(|share| endpoints.contains_key(&share.0));
-    let shares = shares.map(|(tenant, max, from)| given![tenant.number(), *max, *from].to_vec());
+    let shares = shares.map(|(tenant, max, from)| params![tenant.number(), *max, *from].to_vec());
     // PostgreSQL skips events that another server is leasing at the same time, so no event is leased twice and neither
     // server waits. An event that was written after the lease's number was drawn is left for the next lease, because
     // its answer would look like a late one. With two plain bounds of `due`, a generic plan expects a handful of rows,
@@ -213,23 +213,23 @@ async fn lease_due_events(
         home!("tenant")
     );
     let (server, clock) = request.server;
-    let given = given![number, request.now, LEASE_MILLIS, server, clock];
+    let params = params![number, request.now, LEASE_MILLIS, server, clock];
     let read = |row: &Row<'_>| {
         let tenant = Tenant::from_number(row.get(9)?);
         Ok((row.get(8)?, tenant, read_lease(row, tenant, number)))
     };
-    let mut taken = db.query_rows(sql, &shares.collect::<Vec<_>>(), given, read).await?;
+    let mut taken = db.query_rows(sql, &shares.collect::<Vec<_>>(), params, read).await?;
     taken.sort_by_key(|(row, ..)| *row);
     Ok(taken)
 }
 
 /// Fails the event in an unreadable row, because the next lease could not read it either.
 async fn fail_unreadable_event(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
-    let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
+    let outcome = AttemptResult { at: now, millis: 0, response: Err(DeliveryError::Unreadable) };
     outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
     let sql = "UPDATE outbox SET state = $2, due = NULL, leased = FALSE{, lease_until = NULL|} \
          WHERE id = $1 RETURNING parcel";
-    if let Some(parcel) = db.value::<Option<i64>>(sql, given![row, FAILED]).await? {
+    if let Some(parcel) = db.value::<Option<i64>>(sql, params![row, FAILED]).await? {
         outbox::lock_parcels(db, &[parcel]).await?;
         outbox::release(db, &[(parcel, now)]).await?;
     }
@@ -252,8 +252,8 @@ async fn delete_leased_event(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()
         is_current!("tenant"),
         "} RETURNING id"
     );
-    let given = given![lease.attempt.event.to_bytes(), lease.tenant.number(), lease.number];
-    let Some(row) = db.first(sql, given, |row| row.get::<i64>(0)).await? else { return Ok(()) };
+    let params = params![lease.attempt.event.to_bytes(), lease.tenant.number(), lease.number];
+    let Some(row) = db.first(sql, params, |row| row.get::<i64>(0)).await? else { return Ok(()) };
     // In a file another event will get the row's id, and must not inherit this log.
-    db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", given![row]).await.map(drop)
+    db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", params![row]).await.map(drop)
 }

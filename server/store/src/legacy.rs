@@ -8,7 +8,7 @@ use parcelo_types::Environment;
 
 use super::{
     Store, StoreError,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 impl Store {
@@ -18,7 +18,7 @@ impl Store {
         &self,
         counted: HashMap<(i64, i64), u64>,
     ) -> Result<(), StoreError> {
-        let row = |((key, day), requests): ((i64, i64), u64)| given![key, day, requests].to_vec();
+        let row = |((key, day), requests): ((i64, i64), u64)| params![key, day, requests].to_vec();
         let rows: Vec<_> = counted.into_iter().map(row).collect();
         // Sorted by key, so that two servers never deadlock.
         let sql = "INSERT INTO legacy_uses AS u (api_key, day, requests) {SELECT * \
@@ -48,7 +48,7 @@ async fn find_uses(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<
     let sql = "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses AS u \
          JOIN api_keys AS k ON k.id = u.api_key WHERE CAST($1 AS bigint) IS NULL OR k.tenant / 2 = $1 \
          ORDER BY u.day DESC, u.requests DESC, k.id";
-    db.each(sql, given![account], read_usage).await
+    db.each(sql, params![account], read_usage).await
 }
 
 fn read_usage(row: &Row<'_>) -> SqlResult<DailyUsage> {

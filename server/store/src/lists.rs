@@ -17,7 +17,7 @@ use super::{
     generations::current,
     parcels::{self, by_ids, select_parcels, with_order},
     search_hits::bounds,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -86,9 +86,9 @@ async fn page(
     let (spans, total) = find_spans(db, filter, offset + limit).await?;
     let mut ids = Vec::new();
     for part in page_parts(&spans, offset, limit) {
-        let mut given = filter.given(part.from, part.to);
-        given.extend([part.parcels, part.skipped].map(Value::from));
-        ids.extend(db.each(&page_sql(filter), &given, |row| row.get::<i64>(0)).await?);
+        let mut params = filter.params(part.from, part.to);
+        params.extend([part.parcels, part.skipped].map(Value::from));
+        ids.extend(db.each(&page_sql(filter), &params, |row| row.get::<i64>(0)).await?);
     }
     Ok((read_listed(db, &ids).await?, total))
 }
@@ -144,7 +144,7 @@ async fn count_span(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> Sql
     let mut parcels = 0;
     if from < to {
         let sql = ["SELECT count(*) FROM parcels ", filter.condition()].concat();
-        parcels = db.value::<i64>(&sql, &filter.given(from, to)).await?.unsigned_abs();
+        parcels = db.value::<i64>(&sql, &filter.params(from, to)).await?.unsigned_abs();
     }
     Ok(Span { from, to, parcels })
 }
@@ -208,9 +208,9 @@ impl Filter {
         if self.order_id.is_some() { ONE_ORDER_ID } else { ANY_ORDER_ID }
     }
 
-    fn given(&self, from: i64, to: i64) -> Vec<Value> {
+    fn params(&self, from: i64, to: i64) -> Vec<Value> {
         let order_id = self.order_id.as_ref();
-        given![self.tenant.number(), from, to, self.state, self.country, order_id].to_vec()
+        params![self.tenant.number(), from, to, self.state, self.country, order_id].to_vec()
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     generations::{current, is_current},
     old_rows::old_rows,
     outbox::next_lease,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 impl Store {
@@ -26,7 +26,7 @@ impl Store {
     pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
         let sql = "INSERT INTO mail_since (one, at) VALUES (1, $1) \
              ON CONFLICT (one) DO UPDATE SET at = mail_since.at RETURNING at";
-        self.write(async move |db| db.value(sql, given![now]).await).await
+        self.write(async move |db| db.value(sql, params![now]).await).await
     }
 
     /// Stops the sending of e-mails. Waiting e-mails are not sent later either.
@@ -87,7 +87,7 @@ impl Store {
             is_current!("tenant"),
             ") ORDER BY sequence, recipient"
         );
-        self.query(async move |db| db.each(sql, given![parcel], read_logged_mail).await).await
+        self.query(async move |db| db.each(sql, params![parcel], read_logged_mail).await).await
     }
 
     /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel with such an e-mail.
@@ -103,8 +103,8 @@ impl Store {
             current!("$1")
         );
         let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?.unsigned_abs(), row.get(1)?));
-        let given = given![tenant.number(), since].to_vec();
-        self.query(async move |db| db.only(sql, &given, read).await).await
+        let params = params![tenant.number(), since].to_vec();
+        self.query(async move |db| db.only(sql, &params, read).await).await
     }
 
     /// Adds one to each count of e-mails in its period, and returns the new counts.
@@ -118,7 +118,7 @@ impl Store {
                 let sql = "INSERT INTO mail_counts (whose, since, mails) VALUES ($1, $2, 1) \
                      ON CONFLICT (whose, since) DO UPDATE SET mails = mail_counts.mails + 1 \
                      RETURNING mails";
-                *number = db.value(sql, given![whose, since]).await?;
+                *number = db.value(sql, params![whose, since]).await?;
             }
             Ok(numbers)
         })
@@ -134,21 +134,21 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO mail_optouts (address, why, at) VALUES ($1, $2, $3) \
              ON CONFLICT (address) DO NOTHING";
-        let given = given![address, why.number(), now].to_vec();
-        self.write(async move |db| db.execute(sql, &given).await.map(drop)).await
+        let params = params![address, why.number(), now].to_vec();
+        self.write(async move |db| db.execute(sql, &params).await.map(drop)).await
     }
 
     /// Returns `true` if an address gets no e-mails from an account.
     pub async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM mail_optouts WHERE address = $1)";
-        self.query(async move |db| db.value(sql, given![address]).await).await
+        self.query(async move |db| db.value(sql, params![address]).await).await
     }
 
     /// Returns the kinds of e-mails that an account has switched off.
     pub async fn mails_off(&self, account: AccountRowId) -> Result<DisabledMailKinds, StoreError> {
         let sql = "SELECT kinds FROM mails_off WHERE account = $1";
         let found =
-            self.query(async move |db| db.first(sql, given![account], |row| row.get(0)).await);
+            self.query(async move |db| db.first(sql, params![account], |row| row.get(0)).await);
         Ok(found.await?.map(DisabledMailKinds::from_number).unwrap_or_default())
     }
 
@@ -163,7 +163,7 @@ impl Store {
         self.write(async move |db| {
             let sql = "INSERT INTO mails_off (account, kinds) VALUES ($1, $2) \
                  ON CONFLICT (account) DO UPDATE SET kinds = excluded.kinds";
-            db.execute(sql, given![account, off.number()]).await?;
+            db.execute(sql, params![account, off.number()]).await?;
             let change = AuditedChange::for_account(account, AuditAction::MailsSet);
             audit::record(db, &by, &change).await
         })
@@ -203,7 +203,7 @@ async fn lease(
     };
     let (mut leased, mut superseded) = (Vec::new(), Vec::new());
     let mut recipients = HashSet::new();
-    for (id, recipient, lease) in db.each(waiting, given![now, max], read).await? {
+    for (id, recipient, lease) in db.each(waiting, params![now, max], read).await? {
         match lease {
             Some(lease) if recipients.insert(recipient) => leased.push(lease),
             // An unreadable e-mail is never sent either.
@@ -216,7 +216,7 @@ async fn lease(
          due = $2 + {coalesce($3::bigint, (extract(epoch FROM now()) * 1000)::bigint)|$3} WHERE id ",
         is_among!("$4")
     );
-    db.execute(lease, given![number, LEASE_MILLIS, clock, &join_with_commas(&ids)]).await?;
+    db.execute(lease, params![number, LEASE_MILLIS, clock, &join_with_commas(&ids)]).await?;
     if !superseded.is_empty() {
         let status = MailStatus::Dropped(DropReason::Superseded);
         settle(db, &superseded, None, (status, None)).await?;
@@ -237,7 +237,7 @@ async fn settle(
          WHERE (CAST($2 AS bigint) IS NULL OR lease = $2) AND id ",
         is_among!("$1")
     );
-    db.execute(sql, given![&join_with_commas(mails), lease, status.number(), due]).await
+    db.execute(sql, params![&join_with_commas(mails), lease, status.number(), due]).await
 }
 
 fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {

@@ -11,7 +11,7 @@ use super::{
     Store, StoreError,
     generations::{current, is_current},
     parcels::{self, by_number, select_parcels, with_order},
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -64,7 +64,7 @@ impl Store {
                  WHERE p.parcel = $1 AND p.label_version < $2 AND ",
                 is_current!("m.tenant")
             );
-            db.first(sql, given![parcel, version], |row| row.get(0)).await
+            db.first(sql, params![parcel, version], |row| row.get(0)).await
         })
         .await
     }
@@ -87,8 +87,8 @@ async fn find<T>(
         "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = ",
         current!("$1")
     );
-    let given = [tenant.number().into(), value.into()];
-    db.first(&format!("{sql} AND {column} = $2"), &given, read).await
+    let params = [tenant.number().into(), value.into()];
+    db.first(&format!("{sql} AND {column} = $2"), &params, read).await
 }
 
 /// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
@@ -102,12 +102,12 @@ pub(super) async fn insert(
          VALUES ({|(SELECT id + 1 FROM last_manifest), }$1, $2, $3, $4, $5) \
          ON CONFLICT DO NOTHING RETURNING id";
     let NewManifest { id, awb, submitted_at, document, .. } = manifest;
-    let given = given![tenant, awb.as_str(), id.to_bytes(), *submitted_at, document];
-    let Some(row) = db.first(sql, given, |row| row.get::<i64>(0)).await? else { return Ok(None) };
+    let params = params![tenant, awb.as_str(), id.to_bytes(), *submitted_at, document];
+    let Some(row) = db.first(sql, params, |row| row.get::<i64>(0)).await? else { return Ok(None) };
     if !db.is_postgres() {
-        db.execute("UPDATE last_manifest SET id = $1", given![row]).await?;
+        db.execute("UPDATE last_manifest SET id = $1", params![row]).await?;
     }
-    let parcel = |(parcel, version): &(i64, i64)| given![*parcel, row, *version].to_vec();
+    let parcel = |(parcel, version): &(i64, i64)| params![*parcel, row, *version].to_vec();
     let parcels: Vec<_> = labels.iter().map(parcel).collect();
     let insert = "INSERT INTO manifest_parcels (parcel, manifest, label_version) {SELECT * \
          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])|VALUES ($1, $2, $3)}";

@@ -2,7 +2,7 @@
 
 use super::{
     columns::Column,
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
 };
 
 /// Name of the secret that a database keeps.
@@ -10,13 +10,13 @@ pub(super) const SECRET: &str = "secret";
 
 /// Returns the value of a setting.
 pub(super) async fn get<T: Column>(db: Sql<'_>, name: &str) -> SqlResult<Option<T>> {
-    db.first("SELECT value FROM meta WHERE name = $1", given![name], |row| row.get(0)).await
+    db.first("SELECT value FROM meta WHERE name = $1", params![name], |row| row.get(0)).await
 }
 
 /// Stores a setting, unless the database has it already.
 pub(super) async fn add(db: Sql<'_>, name: &str, value: &[u8]) -> SqlResult<()> {
     let sql = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    db.execute(sql, given![name, value]).await.map(drop)
+    db.execute(sql, params![name, value]).await.map(drop)
 }
 
 /// Returns the database's secret. If the database has none, it becomes `fresh`.

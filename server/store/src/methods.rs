@@ -13,15 +13,15 @@ use parcelo_domain::{
 /// Turns each signature into a method that calls the engine with the same arguments.
 macro_rules! methods {
     ($($(#[$doc:meta])* pub async fn $name:ident(
-        &self $(, $given:ident: $type:ty)*
+        &self $(, $params:ident: $type:ty)*
     ) -> $answer:ty;)+) => {
         impl Store {$(
             $(#[$doc])*
-            pub async fn $name(&self $(, $given: $type)*) -> $answer {
+            pub async fn $name(&self $(, $params: $type)*) -> $answer {
                 match &self.0 {
-                    Engine::Sqlite(engine) => engine.$name($($given),*).await,
+                    Engine::Sqlite(engine) => engine.$name($($params),*).await,
                     #[cfg(feature = "postgres")]
-                    Engine::Postgres(engine) => engine.$name($($given),*).await,
+                    Engine::Postgres(engine) => engine.$name($($params),*).await,
                 }
             }
         )+}

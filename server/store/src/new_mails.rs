@@ -2,11 +2,11 @@
 
 use parcelo_domain::mail::{BURST_DELAY_MILLIS, NewMail};
 
-use super::sql::{Sql, SqlResult, given};
+use super::sql::{Sql, SqlResult, params};
 
 /// Writes an e-mail, unless its parcel already has it.
 pub(super) async fn insert(db: Sql<'_>, mail: &NewMail) -> SqlResult<()> {
-    let given = given![
+    let params = params![
         mail.parcel,
         mail.sequence,
         mail.recipient.number(),
@@ -16,5 +16,5 @@ pub(super) async fn insert(db: Sql<'_>, mail: &NewMail) -> SqlResult<()> {
     ];
     let sql = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, due) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-    db.execute(sql, given).await.map(drop)
+    db.execute(sql, params).await.map(drop)
 }

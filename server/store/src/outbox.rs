@@ -23,7 +23,7 @@ use super::{
     Store, StoreError,
     generations::current,
     row_sets::column,
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
     values::Value,
 };
 
@@ -93,7 +93,7 @@ impl Store {
 async fn generation(db: Sql<'_>, tenant: Tenant) -> SqlResult<i64> {
     match db {
         Sql::Sqlite(_) => {
-            db.value(concat!("SELECT ", current!("$1")), given![tenant.number()]).await
+            db.value(concat!("SELECT ", current!("$1")), params![tenant.number()]).await
         }
         #[cfg(feature = "postgres")]
         Sql::Postgres(db) => {
@@ -135,7 +135,7 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
             true => READY,
             false => WAITING,
         };
-        given![
+        params![
             *tenant,
             event.event.to_bytes(),
             event.kind.number(),
@@ -167,7 +167,7 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
          (SELECT $1 AS tenant, $2 AS event_id, $3 AS kind, $4 AS parcel, $5 AS manifest, \
          $6 AS sequence, $7 AS previous, $8 AS happened_at, $9 AS created_at, $10 AS state) AS n}) \
          AS added";
-    db.execute_rows(sql, &rows.collect::<Vec<_>>(), given![UNBLOCKED_AFTER_FAILURES])
+    db.execute_rows(sql, &rows.collect::<Vec<_>>(), params![UNBLOCKED_AFTER_FAILURES])
         .await
         .map(drop)
 }
@@ -176,13 +176,13 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
 /// earlier event still precedes it. Returns their number. The parcels' rows are locked. The next event is the one with
 /// the lowest sequence in the parcel's history; in a file, which has one writer, it is the first.
 pub(super) async fn release(db: Sql<'_>, parcels: &[(i64, Millis)]) -> SqlResult<u64> {
-    let rows: Vec<_> = parcels.iter().map(|(id, due)| given![*id, *due].to_vec()).collect();
+    let rows: Vec<_> = parcels.iter().map(|(id, due)| params![*id, *due].to_vec()).collect();
     let sql = "UPDATE outbox AS o SET state = 1, \
          due = {n.due FROM unnest($1::bigint[], $2::bigint[]) AS n (id, due)|$2} \
          WHERE o.id = (SELECT w.id FROM outbox AS w WHERE w.parcel = {n.id|$1} AND w.state = 0 \
          ORDER BY {w.sequence, |}w.id LIMIT 1) AND o.state = 0 AND NOT EXISTS (SELECT 1 \
          FROM outbox AS e WHERE e.parcel = {n.id|$1} AND e.state = 1 AND e.attempts < $3)";
-    db.execute_rows(sql, &rows, given![UNBLOCKED_AFTER_FAILURES]).await
+    db.execute_rows(sql, &rows, params![UNBLOCKED_AFTER_FAILURES]).await
 }
 
 /// Locks parcels' rows in the order of their ids, as writers of orders do. A file has one writer.
@@ -195,9 +195,9 @@ pub(super) async fn lock_parcels(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> 
 }
 
 /// Returns `true` if a tenant (`$1`) has an event that meets a condition.
-pub(super) async fn has_event(db: Sql<'_>, condition: &str, given: &[Value]) -> SqlResult<bool> {
+pub(super) async fn has_event(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<bool> {
     let sql = concat!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ", current!("$1"));
-    db.value(&format!("{sql} AND {condition})"), given).await
+    db.value(&format!("{sql} AND {condition})"), params).await
 }
 
 /// Issues the number of the next lease.
@@ -212,9 +212,9 @@ pub(super) async fn log_attempts(
     attempts: &[(i64, u32, &AttemptResult)],
 ) -> SqlResult<()> {
     let rows = attempts.iter().map(|(row, number, outcome)| {
-        let answer = outcome.answer.as_ref();
+        let answer = outcome.response.as_ref();
         let body = answer.map(|answer| answer.body_prefix.as_slice()).ok();
-        given![
+        params![
             *row,
             *number,
             outcome.at,

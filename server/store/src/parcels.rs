@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::{
     Store, StoreError, columns,
     generations::is_current,
-    sql::{Row, Sql, SqlError, SqlResult, given},
+    sql::{Row, Sql, SqlError, SqlResult, params},
 };
 
 /// Selects the columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
@@ -111,7 +111,7 @@ impl Store {
     ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         self.query(async move |db| {
             let sql = select_parcels!(", order_json", with_order!(), "WHERE parcels.id = $1");
-            db.first(sql, given![parcel], read_with_order).await
+            db.first(sql, params![parcel], read_with_order).await
         })
         .await
     }
@@ -191,7 +191,7 @@ impl Store {
                 is_current!("tenant"),
                 " ORDER BY step_due LIMIT 1"
             );
-            db.first(sql, given![after], |row| row.get(0)).await
+            db.first(sql, params![after], |row| row.get(0)).await
         })
         .await
     }
@@ -212,8 +212,8 @@ async fn due(
     let is_wanted = |parcel: &ParcelRow| tenant.is_none_or(|tenant| parcel.tenant == tenant);
     let mut limit = max;
     loop {
-        let given = given![until, limit, tenant.map(Tenant::number)];
-        let ids = db.each(sql, given, |row| row.get(0)).await?;
+        let params = params![until, limit, tenant.map(Tenant::number)];
+        let ids = db.each(sql, params, |row| row.get(0)).await?;
         let mut rows = read_each(db, select_parcels!("", by_ids!()), &ids, read).await?;
         rows.retain(|row| row.as_ref().map_or(true, is_wanted));
         let readable = rows.iter().filter(|row| row.is_ok()).count();
@@ -235,11 +235,11 @@ pub(super) async fn find_by_number<T>(
     read: impl Fn(&Row<'_>) -> SqlResult<T>,
 ) -> SqlResult<Option<T>> {
     let number = number.as_str().to_ascii_uppercase();
-    let given = given![columns::environment_number(environment), &number];
-    match db.first(sql, given, |row| read(row).map_err(|error| with_row_id(row, error))).await {
+    let params = params![columns::environment_number(environment), &number];
+    match db.first(sql, params, |row| read(row).map_err(|error| with_row_id(row, error))).await {
         Err(error) if error.is_page_error() => {
             let row = concat!("SELECT id FROM parcels ", by_number!());
-            let row = db.value(row, given).await?;
+            let row = db.value(row, params).await?;
             Err(error.with_parcel("parcels", row))
         }
         found => found,
@@ -259,11 +259,11 @@ pub(super) async fn read_each<T>(
         return Ok(Vec::new());
     }
     if db.is_postgres() {
-        return db.each(sql, given![&columns::join_with_commas(ids)], read).await;
+        return db.each(sql, params![&columns::join_with_commas(ids)], read).await;
     }
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {
-        match db.first(sql, given![*id], read).await {
+        match db.first(sql, params![*id], read).await {
             Err(error) if error.is_page_error() => all.push(Err(error.with_parcel("parcels", *id))),
             found => all.extend(found?),
         }
@@ -283,8 +283,8 @@ fn with_row_id(row: &Row<'_>, error: SqlError) -> SqlError {
 pub(super) async fn events(db: Sql<'_>, parcel: &ParcelRow) -> SqlResult<Vec<Event>> {
     let sql = "SELECT sequence, state, at, location, description FROM events \
          WHERE parcel = $1 AND sequence <= $2 ORDER BY sequence";
-    let given = given![parcel.key, parcel.last_sequence];
-    let later = db.each(sql, given, |row| {
+    let params = params![parcel.key, parcel.last_sequence];
+    let later = db.each(sql, params, |row| {
         read_event(row).map_err(|error| error.with_parcel("events", parcel.key.0))
     });
     let mut events = Vec::from(history::first_events(parcel));

@@ -11,7 +11,7 @@ use super::{
     generations::current,
     manifests,
     parcels::{self, select_parcels},
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
 };
 
 /// The columns that [`read_lease`] reads.
@@ -43,8 +43,8 @@ impl Store {
                 current!("$1"),
                 " AND event_id = $2"
             );
-            let given = given![tenant.number(), event.to_bytes()];
-            match db.first(sql, given, |row| read_lease(row, tenant, 0)).await? {
+            let params = params![tenant.number(), event.to_bytes()];
+            match db.first(sql, params, |row| read_lease(row, tenant, 0)).await? {
                 Some(event) => build_payload(db, &event).await,
                 None => Ok(None),
             }
@@ -104,7 +104,7 @@ async fn parcel_subject(
         current!("$2")
     );
     let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::FIRST_EXTRA_COLUMN)?));
-    let found = db.first(sql, given![parcel, lease.tenant.number()], both).await?;
+    let found = db.first(sql, params![parcel, lease.tenant.number()], both).await?;
     let Some((parcel, external_order_id)) = found else { return Ok(None) };
     let events = parcels::events(db, &parcel).await?;
     let event = events.into_iter().find(|event| Some(event.sequence) == lease.sequence);

@@ -7,7 +7,7 @@ use super::{
     generations::current,
     outbox,
     row_sets::column,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -65,7 +65,7 @@ async fn replay(
         states, which
     );
     let both = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<i64>>(1)?));
-    let found = db.each(&sql, given![tenant.number(), after, value], both).await?;
+    let found = db.each(&sql, params![tenant.number(), after, value], both).await?;
     let (rows, parcels): (Vec<i64>, Vec<Option<i64>>) = found.into_iter().unzip();
     // Sorted by id, the order in which writers of orders lock parcels.
     let mut parcels: Vec<i64> = parcels.into_iter().flatten().collect();
@@ -80,7 +80,7 @@ async fn replay(
          {{lease_until = NULL, |}}lease = $3, attempts = 0, first_attempt = NULL \
          WHERE id {{= ANY($1)|= $1}} AND {states}"
     );
-    let replayed = db.execute_rows(&sql, &column(&rows), given![now, lease]).await?;
+    let replayed = db.execute_rows(&sql, &column(&rows), params![now, lease]).await?;
     let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
     outbox::release(db, &parcels).await?;
     Ok((rows, replayed))

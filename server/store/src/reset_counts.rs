@@ -8,7 +8,7 @@ use parcelo_types::model::Deleted;
 
 use super::{
     Engine, Store, StoreError,
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -60,9 +60,9 @@ impl Store {
                      SELECT count(*), (SELECT key FROM page ORDER BY key DESC LIMIT 1) FROM page|\
                      SELECT count(*), NULL FROM {table} WHERE tenant = $1 AND tenant % 2 = 1}}"
                 );
-                let given = [number.into(), after.clone(), ROWS_PER_COUNT.into()];
+                let params = [number.into(), after.clone(), ROWS_PER_COUNT.into()];
                 let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<Value>>(1)?));
-                db.only(&sql, &given, read).await
+                db.only(&sql, &params, read).await
             };
             let (rows, last) = self.count_page(number, page).await?;
             all += rows.unsigned_abs();
@@ -100,8 +100,8 @@ impl Store {
 pub(super) async fn recorded(db: Sql<'_>, number: i64) -> SqlResult<Option<Deleted>> {
     let sql = "SELECT parcels, manifests, events, keys, deliveries FROM ended_generations \
          WHERE number = $1";
-    let given = given![number];
-    let recorded = db.first(sql, given, |row| {
+    let params = params![number];
+    let recorded = db.first(sql, params, |row| {
         let counted =
             |column| row.get::<Option<i64>>(column).map(|rows| rows.map(i64::unsigned_abs));
         let Some(parcels) = counted(0)? else { return Ok(None) };
@@ -127,9 +127,9 @@ pub(super) async fn record(db: Sql<'_>, number: i64, counted: Deleted) -> SqlRes
     let sql = "UPDATE ended_generations SET {changed_at = clock_timestamp(), |}parcels = $2, \
          events = $3, manifests = $4, keys = $5, deliveries = $6 \
          WHERE number = $1 AND parcels IS NULL";
-    let given =
-        given![number, parcels, tracking_events, manifests, idempotency_keys, webhook_deliveries];
-    db.execute(sql, given).await.map(drop)
+    let params =
+        params![number, parcels, tracking_events, manifests, idempotency_keys, webhook_deliveries];
+    db.execute(sql, params).await.map(drop)
 }
 
 /// Counts some of an ended generation's parcels and their later events, after a creation time and row. Returns the
@@ -144,8 +144,8 @@ async fn count_parcels(
          SELECT created_at, id, (SELECT count(*) FROM page), \
          (SELECT count(*) FROM page JOIN events ON parcel = page.id) \
          FROM page ORDER BY created_at DESC, id DESC LIMIT 1";
-    let given = given![number, created_at, row, ROWS_PER_COUNT];
-    let counted = db.first(sql, given, |row| {
+    let params = params![number, created_at, row, ROWS_PER_COUNT];
+    let counted = db.first(sql, params, |row| {
         let number = |column| row.get(column).map(i64::unsigned_abs);
         Ok((number(2)?, number(3)?, Some((row.get(0)?, row.get(1)?))))
     });

@@ -19,7 +19,7 @@ use super::{
     generations::home,
     pages::Budget,
     reset_counts::{RETRY_PAUSE, record, recorded},
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
     sqlite,
     values::Value,
 };
@@ -194,12 +194,12 @@ impl Store {
 
 /// Begins a sandbox's next generation. Returns the earlier generations that are not counted yet, in order.
 pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
-    let home = given![sandbox.number()];
+    let home = params![sandbox.number()];
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, CAST($1 AS bigint) + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
          RETURNING current - 4294967296";
     let number: i64 = db.value(next, home).await?;
-    db.execute("INSERT INTO ended_generations (number) VALUES ($1)", given![number]).await?;
+    db.execute("INSERT INTO ended_generations (number) VALUES ($1)", params![number]).await?;
     if !db.is_postgres() {
         // Nothing is leased any more. A trigger sets the time again for new events.
         let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = $1";
@@ -210,9 +210,9 @@ pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
 }
 
 /// Returns the numbers of the ended generations that a condition selects.
-async fn ended(db: Sql<'_>, condition: &str, given: &[Value]) -> SqlResult<Vec<i64>> {
+async fn ended(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<Vec<i64>> {
     let sql = format!("SELECT number FROM ended_generations WHERE {condition}");
-    db.each(&sql, given, |row| row.get(0)).await
+    db.each(&sql, params, |row| row.get(0)).await
 }
 
 /// Resets a sandbox within the caller's transaction.
@@ -235,7 +235,7 @@ pub(super) async fn erase_page(
     (number, stage): (i64, u8),
     budget: &mut Budget,
 ) -> SqlResult<Option<Option<u8>>> {
-    if ended(db, "number = $1{ FOR UPDATE SKIP LOCKED|}", given![number]).await?.is_empty() {
+    if ended(db, "number = $1{ FOR UPDATE SKIP LOCKED|}", params![number]).await?.is_empty() {
         return Ok(None);
     }
     let mut eraser = Eraser::new(db, budget);
@@ -250,5 +250,5 @@ pub(super) async fn end(db: Sql<'_>, number: i64) -> SqlResult<()> {
     counts::delete_generation_counts(db, number).await?;
     let row = "DELETE FROM ended_generations \
          WHERE number = $1{ AND changed_at < now() - interval '1 minute'|}";
-    db.execute(row, given![number]).await.map(drop)
+    db.execute(row, params![number]).await.map(drop)
 }

@@ -5,7 +5,7 @@
 #[cfg(feature = "postgres")]
 use super::sql::parameters;
 use super::{
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     values::Value,
 };
 
@@ -17,7 +17,7 @@ pub(super) fn column(numbers: &[i64]) -> Vec<Vec<Value>> {
 impl Sql<'_> {
     /// Deletes a tenant's rows of a table, and returns their number.
     pub(super) async fn delete_of_tenant(self, table: &str, tenant: i64) -> SqlResult<u64> {
-        self.execute(&format!("DELETE FROM {table} WHERE tenant = $1"), given![tenant]).await
+        self.execute(&format!("DELETE FROM {table} WHERE tenant = $1"), params![tenant]).await
     }
 
     /// Runs a statement for these rows, and returns the number of rows written. `given` are the parameters after the
@@ -26,14 +26,14 @@ impl Sql<'_> {
         self,
         sql: &str,
         rows: &[Vec<Value>],
-        given: &[Value],
+        params: &[Value],
     ) -> SqlResult<u64> {
         let mut written = 0;
         match self {
             Self::Sqlite(_) => {
                 let sql = self.in_dialect(sql);
                 for row in rows {
-                    written += self.execute(&sql, &[row.as_slice(), given].concat()).await?;
+                    written += self.execute(&sql, &[row.as_slice(), params].concat()).await?;
                 }
             }
             #[cfg(feature = "postgres")]
@@ -41,7 +41,7 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let columns = columns(rows);
-                written = db.execute(&self.in_dialect(sql), &parameters(&columns, given)).await?;
+                written = db.execute(&self.in_dialect(sql), &parameters(&columns, params)).await?;
             }
         }
         Ok(written)
@@ -52,7 +52,7 @@ impl Sql<'_> {
         self,
         sql: &str,
         rows: &[Vec<Value>],
-        given: &[Value],
+        params: &[Value],
         mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Vec<T>> {
         let mut found = Vec::new();
@@ -60,8 +60,8 @@ impl Sql<'_> {
             Self::Sqlite(_) => {
                 let sql = self.in_dialect(sql);
                 for row in rows {
-                    let given = [row.as_slice(), given].concat();
-                    found.extend(self.each(&sql, &given, &mut read).await?);
+                    let params = [row.as_slice(), params].concat();
+                    found.extend(self.each(&sql, &params, &mut read).await?);
                 }
             }
             #[cfg(feature = "postgres")]
@@ -69,7 +69,7 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let columns = columns(rows);
-                for row in &db.all(&self.in_dialect(sql), &parameters(&columns, given)).await? {
+                for row in &db.all(&self.in_dialect(sql), &parameters(&columns, params)).await? {
                     found.push(read(&Row::Postgres(row))?);
                 }
             }

@@ -19,7 +19,7 @@ use super::{
         SearchPage, bounds, has_filters, newest_to_load,
     },
     search_index::{index_progress, parcels_in, pieces},
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     term_runs::{Bounds, sortable_bytes},
 };
 
@@ -84,7 +84,7 @@ impl Store {
         let found = self.long_query(Some(tenant), async move |db| {
             db.in_snapshot(async || {
                 let present = concat!("SELECT ", current!("$1"));
-                let tenant = db.value(present, given![tenant.number()]).await?;
+                let tenant = db.value(present, params![tenant.number()]).await?;
                 let query = &query;
                 SnapshotSearch { db, tenant, query, unreadable: Vec::new() }.page(&search).await
             })
@@ -144,9 +144,9 @@ impl SnapshotSearch<'_> {
         let mut found = Vec::new();
         for term in &word.terms {
             let bounds = Bounds::new(&sortable_bytes(self.tenant), term);
-            let given = given![&bounds.from, &bounds.to, MAX_PIECES];
+            let params = params![&bounds.from, &bounds.to, MAX_PIECES];
             let mut pieces = HashMap::<i64, usize>::new();
-            let each = self.db.each(pieces!("is_live"), given, |row| {
+            let each = self.db.each(pieces!("is_live"), params, |row| {
                 *pieces.entry(row.get(0)?).or_default() += 1;
                 bounds.add_places(&row.get::<Vec<u8>>(2)?, &mut found);
                 Ok(())
@@ -176,23 +176,23 @@ impl SnapshotSearch<'_> {
         (sql, from, to): (&str, &str, &str),
         places: &mut Vec<ListPosition>,
     ) -> SqlResult<bool> {
-        let given = given![self.tenant, from, to, MAX_TERMS + 1 - places.len()];
-        places.extend(self.db.each(sql, given, read_place).await?);
+        let params = params![self.tenant, from, to, MAX_TERMS + 1 - places.len()];
+        places.extend(self.db.each(sql, params, read_place).await?);
         Ok(places.len() <= MAX_TERMS)
     }
 
     /// Returns the parcels that are not in a run yet, and `true` if there are no others.
     async fn unindexed(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
         let db = self.db;
-        let mut given = given![self.tenant, MAX_UNINDEXED + 1].to_vec();
+        let mut params = params![self.tenant, MAX_UNINDEXED + 1].to_vec();
         let rows = db.expect(index_progress(db, "").await?)?;
         let is_swept = if db.is_postgres() {
             rows.0 >= rows.1
         } else {
-            given.push(rows.0.into());
+            params.push(rows.0.into());
             parcels_in(db, rows, MAX_UNINDEXED + 1).await?.len() <= MAX_UNINDEXED
         };
-        let mut waiting: Vec<Option<i64>> = db.each(UNINDEXED, &given, |row| row.get(0)).await?;
+        let mut waiting: Vec<Option<i64>> = db.each(UNINDEXED, &params, |row| row.get(0)).await?;
         let is_whole = is_swept && waiting.len() <= MAX_UNINDEXED;
         waiting.truncate(MAX_UNINDEXED);
         let ids: Vec<i64> = waiting.into_iter().flatten().collect();
@@ -205,7 +205,7 @@ impl SnapshotSearch<'_> {
         let sql = "SELECT created_at, id FROM parcels \
              WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
              ORDER BY created_at DESC, id DESC LIMIT $4";
-        self.db.each(sql, given![self.tenant, from, to, MAX_LOADED + 1], read_place).await
+        self.db.each(sql, params![self.tenant, from, to, MAX_LOADED + 1], read_place).await
     }
 
     /// Loads parcels to be checked.

@@ -15,7 +15,7 @@ use super::{
     columns::{is_among, join_with_commas},
     generations::is_current,
     parcels::{self, by_ids, read_order},
-    sql::{Row, Sql, SqlResult, given},
+    sql::{Row, Sql, SqlResult, params},
     term_runs::{
         Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, Piece, RUNS_PER_MERGE, entry, merge, pack,
         place, sortable_bytes, unpack, without,
@@ -89,7 +89,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
     let is_enough = if db.is_postgres() {
         let sql = "SELECT EXISTS (SELECT FROM term_sweep WHERE next < until) OR \
              (SELECT count(*) FROM (SELECT FROM term_queue LIMIT $1::bigint) AS q) >= $1";
-        db.value(sql, given![PARCELS_PER_RUN]).await?
+        db.value(sql, params![PARCELS_PER_RUN]).await?
     } else {
         let rows = db.expect(index_progress(db, "").await?)?;
         next_rows(db, rows).await?.is_some()
@@ -130,7 +130,7 @@ pub(super) async fn parcels_in(
     (after, until): (i64, i64),
     max: usize,
 ) -> SqlResult<Vec<i64>> {
-    db.each(PARCELS, given![after, until, max], |row| row.get(0)).await
+    db.each(PARCELS, params![after, until, max], |row| row.get(0)).await
 }
 
 /// Returns the rows of a file that go into the next runs, as (after, up to), or `None` if there are too few.
@@ -152,12 +152,12 @@ async fn add_parcels(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<bool> {
         add_rows(db, rows).await?;
     }
     let new = "SELECT parcel FROM term_queue ORDER BY parcel LIMIT $1";
-    let ids: Vec<i64> = db.each(new, given![PARCELS_PER_RUN], |row| row.get(0)).await?;
+    let ids: Vec<i64> = db.each(new, params![PARCELS_PER_RUN], |row| row.get(0)).await?;
     let is_new = is_whole_run(&ids);
     if is_new {
         add_run(db, &ids).await?;
         let sql = concat!("DELETE FROM term_queue WHERE parcel ", is_among!("$1"));
-        db.execute(sql, given![&join_with_commas(&ids)]).await?;
+        db.execute(sql, params![&join_with_commas(&ids)]).await?;
     }
     Ok(is_new || is_old)
 }
@@ -168,7 +168,7 @@ async fn add_rows(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<()> {
     add_run(db, &ids).await?;
     let last = ids.last().copied().filter(|_| is_whole_run(&ids));
     let sql = "UPDATE term_sweep SET next = $1";
-    db.execute(sql, given![last.unwrap_or(rows.1)]).await.map(drop)
+    db.execute(sql, params![last.unwrap_or(rows.1)]).await.map(drop)
 }
 
 fn is_whole_run(ids: &[i64]) -> bool {
@@ -212,11 +212,11 @@ async fn insert_run(
 ) -> SqlResult<i64> {
     let sql =
         "INSERT INTO term_runs (level, first, last, is_live) VALUES ($1, $2, $3, $4) RETURNING id";
-    db.value(sql, given![level, first, last, is_live]).await
+    db.value(sql, params![level, first, last, is_live]).await
 }
 
 async fn insert_pieces(db: Sql<'_>, run: i64, pieces: Vec<Piece>) -> SqlResult<()> {
-    let row = |piece: Piece| given![run, &piece.first, &piece.entries].to_vec();
+    let row = |piece: Piece| params![run, &piece.first, &piece.entries].to_vec();
     let rows: Vec<_> = pieces.into_iter().map(row).collect();
     let sql = "INSERT INTO term_pieces (run, first, entries) \
          {SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])|VALUES ($1, $2, $3)}";
@@ -244,12 +244,12 @@ async fn maintain_runs(db: Sql<'_>) -> SqlResult<bool> {
 async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
     let full = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
          GROUP BY level HAVING count(*) >= $1 ORDER BY level LIMIT 1";
-    let given = given![RUNS_PER_MERGE];
-    let full = db.first(full, given, |row| Ok((row.get::<i64>(0)?, row.get(1)?, row.get(2)?)));
+    let params = params![RUNS_PER_MERGE];
+    let full = db.first(full, params, |row| Ok((row.get::<i64>(0)?, row.get(1)?, row.get(2)?)));
     let Some((level, first, last)) = full.await? else { return Ok(false) };
     let target = insert_run(db, (level + 1, first, last), false).await?;
     let sql = "UPDATE term_runs SET target = $1 WHERE is_live AND level = $2";
-    db.execute(sql, given![target, level]).await?;
+    db.execute(sql, params![target, level]).await?;
     Ok(true)
 }
 
@@ -257,30 +257,30 @@ async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
 /// removed from the new run, they were removed from the other runs too.
 async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     let last = "SELECT entries FROM term_pieces WHERE run = $1 ORDER BY first DESC LIMIT 1";
-    let last = db.first(last, given![target], |row| row.get::<Vec<u8>>(0)).await?;
+    let last = db.first(last, params![target], |row| row.get::<Vec<u8>>(0)).await?;
     let after: Entry = last.and_then(|piece| unpack(&piece).pop()).unwrap_or_default();
     let sources = "SELECT id FROM term_runs WHERE target = $1";
-    let sources: Vec<i64> = db.each(sources, given![target], |row| row.get(0)).await?;
+    let sources: Vec<i64> = db.each(sources, params![target], |row| row.get(0)).await?;
     let mut runs = Vec::with_capacity(sources.len());
     for run in sources {
-        let given = given![&after, [0xff_u8], PIECES_PER_READ, run];
-        runs.push(db.each(PIECES_OF_RUN, given, |row| row.get(0)).await?);
+        let params = params![&after, [0xff_u8], PIECES_PER_READ, run];
+        runs.push(db.each(PIECES_OF_RUN, params, |row| row.get(0)).await?);
     }
     let next = merge(&after, &runs);
     if !next.is_empty() {
         return insert_pieces(db, target, pack(&next)).await;
     }
     let sql = "UPDATE term_runs SET is_live = (id = $1) WHERE id = $1 OR target = $1";
-    db.execute(sql, given![target]).await.map(drop)
+    db.execute(sql, params![target]).await.map(drop)
 }
 
 /// Deletes some pieces of a merged run, and then the run itself.
 async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
     let sql = "DELETE FROM term_pieces WHERE run = $1 AND first {= ANY (ARRAY (|IN (}\
          SELECT first FROM term_pieces WHERE run = $1 ORDER BY first LIMIT $2){)|}";
-    let deleted = db.execute(sql, given![run, PIECES_PER_DELETE]).await?;
+    let deleted = db.execute(sql, params![run, PIECES_PER_DELETE]).await?;
     if deleted < PIECES_PER_DELETE {
-        db.execute("DELETE FROM term_runs WHERE id = $1", given![run]).await?;
+        db.execute("DELETE FROM term_runs WHERE id = $1", params![run]).await?;
     }
     Ok(())
 }
@@ -318,8 +318,8 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
 /// Rewrites the pieces that have entries of a parcel between two bounds, without those entries.
 async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -> SqlResult<u64> {
     let sql = pieces!("first <= $4 AND last >= $4");
-    let given = given![from, to, i64::MAX, parcel];
-    let found = db.each(sql, given, |row| {
+    let params = params![from, to, i64::MAX, parcel];
+    let found = db.each(sql, params, |row| {
         Ok((row.get::<i64>(0)?, row.get::<Vec<u8>>(1)?, row.get::<Vec<u8>>(2)?))
     });
     let is_gone = |entry: &Entry| place(entry).is_some_and(|place| place.1 == parcel);
@@ -327,7 +327,7 @@ async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -
     for (run, first, entries) in found.await? {
         let Some(rest) = without(&entries, is_gone) else { continue };
         let sql = "DELETE FROM term_pieces WHERE run = $1 AND first = $2";
-        db.execute(sql, given![run, &first]).await?;
+        db.execute(sql, params![run, &first]).await?;
         insert_pieces(db, run, rest).await?;
         written += 1;
     }

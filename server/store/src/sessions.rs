@@ -9,7 +9,7 @@ use parcelo_domain::{
 use super::{
     Engine, Store, StoreError, audit,
     old_rows::old_rows,
-    sql::{Sql, SqlResult, given},
+    sql::{Sql, SqlResult, params},
     values::Value,
 };
 
@@ -20,7 +20,7 @@ impl Store {
         self.query(async move |db| {
             let sql = "SELECT a.id, p.hash FROM accounts AS a \
                  JOIN dashboard_passwords AS p ON p.account = a.id WHERE a.name = $1";
-            db.first(sql, given![&account], |row| {
+            db.first(sql, params![&account], |row| {
                 Ok(PasswordLogin { account: row.get(0)?, password: row.get(1)? })
             })
             .await
@@ -43,7 +43,7 @@ impl Store {
             let set = "INSERT INTO dashboard_passwords (account, hash, changed_at) \
                  VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \
                  SET hash = excluded.hash, changed_at = excluded.changed_at";
-            db.execute(set, given![account, &hash, now]).await?;
+            db.execute(set, params![account, &hash, now]).await?;
             end(db, "account", account.into()).await
         })
         .await
@@ -66,8 +66,8 @@ impl Store {
             let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
                  SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
                 { FOR SHARE|}";
-            let given = given![hash, ends_at, login.account, &login.password];
-            Ok(db.execute(sql, given).await? == 1)
+            let params = params![hash, ends_at, login.account, &login.password];
+            Ok(db.execute(sql, params).await? == 1)
         })
         .await
     }
@@ -78,7 +78,7 @@ impl Store {
         self.query(async move |db| {
             let sql = "SELECT s.account, a.name, s.ends_at FROM dashboard_sessions AS s \
                  JOIN accounts AS a ON a.id = s.account WHERE s.hash = $1";
-            db.first(sql, given![hash], |row| {
+            db.first(sql, params![hash], |row| {
                 Ok(Session { account: row.get(0)?, name: row.get(1)?, ends_at: row.get(2)? })
             })
             .await

@@ -17,7 +17,7 @@ use super::{
     Engine, Settled, Store, StoreError, endpoints,
     generations::{home, is_current},
     outbox::{self, DELIVERED, FAILED, READY},
-    sql::{Sql, SqlResult, given, poll_now},
+    sql::{Sql, SqlResult, params, poll_now},
 };
 
 /// Resolution of an endpoint's last success on PostgreSQL, in milliseconds. Every delivery to an endpoint updates the
@@ -93,7 +93,7 @@ pub(super) async fn settle(db: Sql<'_>, all: &mut [&mut Settlement]) -> SqlResul
                 (FAILED, None)
             }
         };
-        rows.push(given![event.row, state, due, number].to_vec());
+        rows.push(params![event.row, state, due, number].to_vec());
         parcels.extend(event.parcel.map(|parcel| (parcel, at)));
         if one.decision == RetryDecision::Delivered {
             let last = successes.entry(one.lease.tenant.number()).or_insert(at);
@@ -121,7 +121,7 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
         .enumerate()
         .map(|(place, lease)| {
             let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
-            given![place, event, tenant, lease.number].to_vec()
+            params![place, event, tenant, lease.number].to_vec()
         })
         .collect();
     let sql = concat!(
@@ -149,7 +149,8 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
 /// Records the times of endpoints' last successes, sorted by tenant so that two servers never deadlock. PostgreSQL has
 /// them in a table beside the endpoints, whose rows the writers of orders lock.
 async fn write_successes(db: Sql<'_>, successes: &BTreeMap<i64, Millis>) -> SqlResult<()> {
-    let rows: Vec<_> = successes.iter().map(|(tenant, at)| given![*tenant, *at].to_vec()).collect();
+    let rows: Vec<_> =
+        successes.iter().map(|(tenant, at)| params![*tenant, *at].to_vec()).collect();
     if !db.is_postgres() {
         let sql = "UPDATE webhook_endpoints SET last_success = $2 WHERE tenant = $1";
         return db.execute_rows(sql, &rows, &[]).await.map(drop);
@@ -159,7 +160,7 @@ async fn write_successes(db: Sql<'_>, successes: &BTreeMap<i64, Millis>) -> SqlR
          WHERE NOT EXISTS (SELECT 1 FROM webhook_successes AS s \
          WHERE s.tenant = n.tenant AND s.at > n.at - $3) ORDER BY n.tenant \
          ON CONFLICT (tenant) DO UPDATE SET at = greatest(old.at, excluded.at)";
-    db.execute_rows(sql, &rows, given![SUCCESS_PRECISION]).await.map(drop)
+    db.execute_rows(sql, &rows, params![SUCCESS_PRECISION]).await.map(drop)
 }
 
 /// Turns off endpoints that are gone, or that refused all attempts of an event and accepted nothing else.
@@ -197,5 +198,5 @@ async fn has_answered_since(db: Sql<'_>, tenant: i64, first: Option<i64>) -> Sql
          WHERE tenant = $1 AND {at|last_success} > $2)";
     let precision = if db.is_postgres() { SUCCESS_PRECISION } else { 1 };
     let known = first.map(|first| first.saturating_sub(precision));
-    db.value(sql, given![tenant, known]).await
+    db.value(sql, params![tenant, known]).await
 }

@@ -50,12 +50,12 @@ pub enum Row<'a> {
 }
 
 /// The values of a statement's parameters, in order.
-macro_rules! given {
+macro_rules! params {
     ($($value:expr),* $(,)?) => {
         &[$($crate::values::Value::from($value)),*]
     };
 }
-pub(super) use given;
+pub(super) use params;
 
 impl Sql<'_> {
     /// Returns `true` on PostgreSQL, for statements that differ between the engines.
@@ -106,15 +106,15 @@ impl Sql<'_> {
     }
 
     /// Runs a statement and returns the number of rows written.
-    pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
+    pub(super) async fn execute(self, sql: &str, params: &[Value]) -> SqlResult<u64> {
         let sql = &*self.in_dialect(sql);
         match self {
-            Self::Sqlite(db) => Ok(prepare_bound(db, sql, given)?.raw_execute()? as u64),
+            Self::Sqlite(db) => Ok(prepare_bound(db, sql, params)?.raw_execute()? as u64),
             // No row contains a text with U+0000, so nothing matches. If it is inserted, PostgreSQL returns an error.
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) if contains_nul(given) && !sql.starts_with("INSERT") => Ok(0),
+            Self::Postgres(_) if contains_nul(params) && !sql.starts_with("INSERT") => Ok(0),
             #[cfg(feature = "postgres")]
-            Self::Postgres(db) => Ok(db.execute(sql, &parameters(&[], given)).await?),
+            Self::Postgres(db) => Ok(db.execute(sql, &parameters(&[], params)).await?),
         }
     }
 
@@ -123,7 +123,7 @@ impl Sql<'_> {
     pub(super) async fn lock(self, class: i32, name: &str) -> SqlResult<()> {
         if self.is_postgres() {
             let lock = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
-            self.execute(lock, given![class, name]).await?;
+            self.execute(lock, params![class, name]).await?;
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Sql<'_> {
     /// Waits for a lock by its number, like [`Sql::lock`].
     pub(super) async fn lock_number(self, number: i64) -> SqlResult<()> {
         if self.is_postgres() {
-            self.execute("SELECT pg_advisory_xact_lock($1)", given![number]).await?;
+            self.execute("SELECT pg_advisory_xact_lock($1)", params![number]).await?;
         }
         Ok(())
     }
@@ -140,13 +140,13 @@ impl Sql<'_> {
     pub(super) async fn each<T>(
         self,
         sql: &str,
-        given: &[Value],
+        params: &[Value],
         mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Vec<T>> {
         let sql = &*self.in_dialect(sql);
         match self {
             Self::Sqlite(db) => {
-                let mut statement = prepare_bound(db, sql, given)?;
+                let mut statement = prepare_bound(db, sql, params)?;
                 let (mut rows, mut all) = (statement.raw_query(), Vec::new());
                 while let Some(row) = rows.next()? {
                     all.push(read(&Row::Sqlite(row))?);
@@ -155,10 +155,10 @@ impl Sql<'_> {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
-                if contains_nul(given) {
+                if contains_nul(params) {
                     return Ok(Vec::new());
                 }
-                let rows = db.all(sql, &parameters(&[], given)).await?;
+                let rows = db.all(sql, &parameters(&[], params)).await?;
                 rows.iter().map(|row| read(&Row::Postgres(row))).collect()
             }
         }
@@ -168,20 +168,20 @@ impl Sql<'_> {
     pub(super) async fn first<T>(
         self,
         sql: &str,
-        given: &[Value],
+        params: &[Value],
         read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Option<T>> {
-        Ok(self.each(sql, given, read).await?.into_iter().next())
+        Ok(self.each(sql, params, read).await?.into_iter().next())
     }
 
     /// Returns the only row of a statement that always has one.
     pub(super) async fn only<T>(
         self,
         sql: &str,
-        given: &[Value],
+        params: &[Value],
         read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        self.expect(self.first(sql, given, read).await?)
+        self.expect(self.first(sql, params, read).await?)
     }
 
     /// Returns a value that must exist.
@@ -194,8 +194,8 @@ impl Sql<'_> {
     }
 
     /// Returns the only value of a statement that always has a row.
-    pub(super) async fn value<T: Column>(self, sql: &str, given: &[Value]) -> SqlResult<T> {
-        self.only(sql, given, |row| row.get(0)).await
+    pub(super) async fn value<T: Column>(self, sql: &str, params: &[Value]) -> SqlResult<T> {
+        self.only(sql, params, |row| row.get(0)).await
     }
 }
 
@@ -203,10 +203,10 @@ impl Sql<'_> {
 fn prepare_bound<'a>(
     db: &'a rusqlite::Connection,
     sql: &str,
-    given: &[Value],
+    params: &[Value],
 ) -> rusqlite::Result<rusqlite::CachedStatement<'a>> {
     let mut statement = db.prepare_cached(sql)?;
-    for (number, value) in (1..).zip(given) {
+    for (number, value) in (1..).zip(params) {
         if let Some(index) = statement.parameter_index(&format!("${number}"))? {
             statement.raw_bind_parameter(index, value)?;
         }
@@ -216,18 +216,18 @@ fn prepare_bound<'a>(
 
 /// Returns `true` if a value contains U+0000: PostgreSQL cannot store it, and refuses statements that contain it.
 #[cfg(feature = "postgres")]
-pub(super) fn contains_nul(given: &[Value]) -> bool {
-    given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
+pub(super) fn contains_nul(params: &[Value]) -> bool {
+    params.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
 }
 
 /// Returns the parameters of a statement: the columns of rows, and then others.
 #[cfg(feature = "postgres")]
 pub(super) fn parameters<'p>(
     columns: &'p [Vec<&Value>],
-    given: &'p [Value],
+    params: &'p [Value],
 ) -> Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)> {
     let columns = columns.iter().map(|column| column as _);
-    columns.chain(given.iter().map(|value| value as _)).collect()
+    columns.chain(params.iter().map(|value| value as _)).collect()
 }
 
 impl Row<'_> {

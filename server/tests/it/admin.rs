@@ -19,10 +19,10 @@ struct Admin {
 
 impl Admin {
     fn new(setup: &TestSetup, running: &RunningServer) -> Self {
-        let made = setup.admin("tokens", &["create", "--name", "Test"]);
+        let created = setup.admin("tokens", &["create", "--name", "Test"]);
         Self {
             url: running.url("admin").to_owned(),
-            token: made["token"].as_str().unwrap().to_owned(),
+            token: created["token"].as_str().unwrap().to_owned(),
         }
     }
 
@@ -65,15 +65,16 @@ const WEBHOOK: &str = "webhooks/sandbox";
 #[tokio::test]
 async fn a_revoked_key_is_refused_within_a_second() {
     let (setup, running, admin) = start();
-    let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
-    let secret = made["key"].as_str().unwrap().to_owned();
+    let created = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
+    let secret = created["key"].as_str().unwrap().to_owned();
     let api = running.api(&ApiKey::parse(&secret).unwrap());
     assert_eq!(api.get("/api/v1/health").await.json()["keyName"], "Warehouse");
     let listed = admin.get("keys").await;
     assert!(!listed.to_string().contains(&secret));
-    let ours = listed.as_array().unwrap().iter().find(|key| key["keyId"] == made["keyId"]).unwrap();
+    let ours =
+        listed.as_array().unwrap().iter().find(|key| key["keyId"] == created["keyId"]).unwrap();
     assert_eq!(ours["allowedCountries"], json!(["EC"]));
-    let path = format!("keys/{}", made["keyId"].as_str().unwrap());
+    let path = format!("keys/{}", created["keyId"].as_str().unwrap());
     let revoked = admin.data("DELETE", &path, None, 200).await;
     assert!(revoked["revokedAt"].is_string());
     let refused = api.get("/api/v1/health").await.refusal();
@@ -230,9 +231,9 @@ async fn events_of_a_removed_webhook_wait_for_the_next_one() {
 #[tokio::test]
 async fn accounts_share_neither_keys_nor_webhooks() {
     let (setup, _running, admin) = start();
-    let made = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
+    let created = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
     let again = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 200).await;
-    assert_eq!(made, again);
+    assert_eq!(created, again);
     let mut theirs = key("Theirs");
     theirs["account"] = json!("Acme");
     let theirs = admin.data("POST", "keys", Some(&theirs), 201).await;
@@ -257,7 +258,7 @@ async fn accounts_share_neither_keys_nor_webhooks() {
     let accounts = setup.admin("accounts", &["list"]);
     let names = accounts.as_array().unwrap().iter().map(|account| &account["name"]);
     assert_eq!(names.collect::<Vec<_>>(), ["default", "Acme"]);
-    assert_eq!(setup.admin("accounts", &["create", "Acme"]), made);
+    assert_eq!(setup.admin("accounts", &["create", "Acme"]), created);
 }
 
 #[tokio::test]
@@ -266,14 +267,14 @@ async fn carriers_get_keys_and_their_refused_events_are_listed() {
     let (_, api_key) = setup.new_key("sandbox");
     let number = running.api(&api_key).create_parcel(&order("order-0001")).await;
     let request = json!({ "name": "Andes Cargo", "environment": "sandbox" });
-    let made = admin.data("POST", "carriers", Some(&request), 201).await;
+    let created = admin.data("POST", "carriers", Some(&request), 201).await;
     let now = chrono::Utc::now().to_rfc3339();
     let event = json!({ "events": [{ "eventId": "e-1", "trackingNumber": number,
         "status": "DELIVERED", "occurredAt": now, "location": "Quito, EC" }] });
     let report = || {
         let path = Operation::PushCarrierEvents.path();
         let request = Api::new(running.sandbox()).request("POST", path);
-        let request = request.header("X-Carrier-Key", made["key"].as_str().unwrap());
+        let request = request.header("X-Carrier-Key", created["key"].as_str().unwrap());
         send(request.header("content-type", "application/json").body(event.to_string()))
     };
     assert_eq!(report().await.json()["data"]["summary"]["rejected"], 1);
@@ -283,8 +284,8 @@ async fn carriers_get_keys_and_their_refused_events_are_listed() {
     assert_eq!(states, ["LABEL_GENERATED", "DELIVERED"]);
     assert_eq!(admin.get("carrier-exceptions").await, json!([]), "production's");
     let listed = admin.get("carriers").await;
-    assert!(!listed.to_string().contains(made["key"].as_str().unwrap()));
-    let path = format!("carriers/{}", made["keyId"].as_str().unwrap());
+    assert!(!listed.to_string().contains(created["key"].as_str().unwrap()));
+    let path = format!("carriers/{}", created["keyId"].as_str().unwrap());
     assert!(admin.data("DELETE", &path, None, 200).await["revokedAt"].is_string());
     assert_eq!(report().await.refusal().1, "CARRIER_AUTH_FAILED");
     assert_eq!(admin.call("DELETE", "carriers/car_1", None).await.refusal().1, "KEY_NOT_FOUND");
@@ -327,9 +328,9 @@ async fn one_of_many_concurrent_webhook_setups_shows_the_secret() {
     let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
     let all = (0..16).map(|_| admin.call("PUT", WEBHOOK, Some(&request)));
     let responses = futures_util::future::join_all(all).await;
-    let made = responses.iter().filter(|response| response.status == 201).count();
+    let created = responses.iter().filter(|response| response.status == 201).count();
     let shown = responses.iter().filter(|response| response.text().contains("whsec_")).count();
-    assert_eq!((made, shown), (1, 1));
+    assert_eq!((created, shown), (1, 1));
 }
 
 #[tokio::test]
@@ -362,7 +363,7 @@ async fn the_log_of_a_session_contains_no_secret() {
     let admin = Admin::new(&setup, &running);
     let mut request = key("Canary key name");
     request["account"] = json!("Canary account");
-    let made = admin.data("POST", "keys", Some(&request), 201).await;
+    let created = admin.data("POST", "keys", Some(&request), 201).await;
     let carrier = json!({ "name": "Canary carrier", "environment": "sandbox" });
     let carrier = admin.data("POST", "carriers", Some(&carrier), 201).await;
     let webhook = json!({ "url": "http://127.0.0.1:9/canary?canary-query" });
@@ -373,7 +374,7 @@ async fn the_log_of_a_session_contains_no_secret() {
     let output = setup.output();
     let log = output.strip_prefix(&greeting).unwrap();
     assert!(log.contains("answered"), "{log}");
-    let secrets = [&made["key"], &carrier["key"], &webhook["secret"], &rotated["secret"]];
+    let secrets = [&created["key"], &carrier["key"], &webhook["secret"], &rotated["secret"]];
     let secrets = secrets.map(|secret| secret.as_str().unwrap());
     for canary in secrets.into_iter().chain([admin.token.as_str(), "anary"]) {
         assert!(!log.contains(canary), "{canary}: {log}");
@@ -383,25 +384,26 @@ async fn the_log_of_a_session_contains_no_secret() {
 #[tokio::test]
 async fn the_old_secret_of_a_rotated_key_works_for_the_overlap() {
     let (_setup, running, admin) = start();
-    let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
-    let id = made["keyId"].as_str().unwrap();
-    let api = |made: &Value| running.api(&ApiKey::parse(made["key"].as_str().unwrap()).unwrap());
+    let created = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
+    let id = created["keyId"].as_str().unwrap();
+    let api =
+        |created: &Value| running.api(&ApiKey::parse(created["key"].as_str().unwrap()).unwrap());
     let rotated = admin.data("POST", &format!("keys/{id}/rotate"), None, 200).await;
-    assert_eq!(rotated["keyId"], made["keyId"]);
-    for secret in [&made, &rotated] {
+    assert_eq!(rotated["keyId"], created["keyId"]);
+    for secret in [&created, &rotated] {
         assert_eq!(api(secret).get("/api/v1/health").await.status, 200);
     }
     let listed = admin.get("keys").await;
-    let shown = listed.as_array().unwrap().iter().find(|key| key["keyId"] == made["keyId"]);
+    let shown = listed.as_array().unwrap().iter().find(|key| key["keyId"] == created["keyId"]);
     assert_eq!(shown.unwrap()["oldSecretUntil"], rotated["oldSecretUntil"]);
-    let others = listed.as_array().unwrap().iter().filter(|key| key["keyId"] != made["keyId"]);
+    let others = listed.as_array().unwrap().iter().filter(|key| key["keyId"] != created["keyId"]);
     assert!(others.map(|key| &key["oldSecretUntil"]).all(Value::is_null));
     assert!(!listed.to_string().contains(rotated["key"].as_str().unwrap()));
 
     let path = format!("keys/{id}/rotate?overlapSeconds=0&account=default");
     let last = admin.data("POST", &path, None, 200).await;
     assert_eq!(last["oldSecretUntil"], Value::Null);
-    for (secret, status) in [(&made, 401), (&rotated, 401), (&last, 200)] {
+    for (secret, status) in [(&created, 401), (&rotated, 401), (&last, 200)] {
         assert_eq!(api(secret).get("/api/v1/health").await.status, status, "at once");
     }
     for seconds in ["", "-1", "604801", "1.5", "a day"] {
@@ -433,8 +435,8 @@ async fn the_audit_log_has_authors_and_changes_but_no_secrets() {
     assert!(first.as_array().unwrap().iter().all(by_start), "{first}");
     assert!(first.to_string().contains("password.set"), "{first}");
     let admin = Admin::new(&setup, &running);
-    let made = admin.data("POST", "keys", Some(&key("Canary")), 201).await;
-    let path = format!("keys/{}", made["keyId"].as_str().unwrap());
+    let created = admin.data("POST", "keys", Some(&key("Canary")), 201).await;
+    let path = format!("keys/{}", created["keyId"].as_str().unwrap());
     admin.data("POST", &format!("{path}/rotate"), None, 200).await;
     admin.data("DELETE", &path, None, 200).await;
     let log = setup.admin("audit", &["--account", "default", "--limit", "3"]);
@@ -445,13 +447,13 @@ async fn the_audit_log_has_authors_and_changes_but_no_secrets() {
     {
         assert_eq!(
             (&entry["action"], &entry["subject"], &entry["actor"], &entry["account"]),
-            (&json!(action), &made["keyId"], &token["subject"], &json!("default")),
+            (&json!(action), &created["keyId"], &token["subject"], &json!("default")),
         );
     }
     assert_eq!(log.as_array().unwrap().len(), 3);
     assert_eq!(setup.admin("audit", &["--since", "9999-01-01"]), json!([]));
     let all = setup.admin("audit", &[]).to_string();
-    for secret in ["Canary", made["key"].as_str().unwrap(), &admin.token] {
+    for secret in ["Canary", created["key"].as_str().unwrap(), &admin.token] {
         assert!(!all.contains(secret), "{all}");
     }
 }

@@ -61,8 +61,8 @@ impl Browser {
         } } });
         let http = reqwest::Client::new();
         let mut browser = Self { driver, http, session: url.clone() };
-        let made = browser.send_command(Method::POST, "", &capabilities).await;
-        browser.session = format!("{url}/{}", made["sessionId"].as_str().unwrap());
+        let session = browser.send_command(Method::POST, "", &capabilities).await;
+        browser.session = format!("{url}/{}", session["sessionId"].as_str().unwrap());
         browser
     }
 

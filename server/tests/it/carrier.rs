@@ -388,8 +388,8 @@ async fn two_carriers_racing_for_a_parcel_leave_a_valid_history() {
     let now = chrono::Utc::now();
     let mut tasks = tokio::task::JoinSet::new();
     for name in ["One", "Two"] {
-        let made = setup.admin("carriers", &create_arguments("sandbox", name));
-        let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
+        let created = setup.admin("carriers", &create_arguments("sandbox", name));
+        let carrier = Carrier::with_key(running.sandbox(), created["key"].as_str().unwrap());
         let event = |index: usize| {
             let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][index % 4];
             let late = i64::from(index.is_multiple_of(5)) * 3_600_000;
@@ -444,8 +444,8 @@ async fn carriers_are_created_and_revoked_on_a_running_server() {
     let live = setup.admin("carriers", &create_arguments("production", "Andes Cargo"));
     let old = setup.admin("carriers", &create_arguments("sandbox", "Andes Cargo"));
     let new = setup.admin("carriers", &create_arguments("sandbox", " Andes Cargo "));
-    let of = |listener, made: &Value| {
-        Carrier::with_key(running.url(listener), made["key"].as_str().unwrap())
+    let of = |listener, created: &Value| {
+        Carrier::with_key(running.url(listener), created["key"].as_str().unwrap())
     };
     assert!(old["key"].as_str().unwrap().starts_with("ck_test_"), "{old}");
     assert!(live["key"].as_str().unwrap().starts_with("ck_live_"), "{live}");
@@ -456,8 +456,8 @@ async fn carriers_are_created_and_revoked_on_a_running_server() {
     assert_eq!(of("sandbox", &old).outcomes(&event).await, ["APPLIED"]);
     assert_eq!(of("sandbox", &new).outcomes(&event).await, ["DUPLICATE"], "the same carrier");
     assert_eq!(of("production", &live).outcomes(&event).await, ["PARCEL_NOT_FOUND"]);
-    for (listener, made) in [("sandbox", &live), ("production", &old)] {
-        let response = of(listener, made).post(&json!({})).await;
+    for (listener, created) in [("sandbox", &live), ("production", &old)] {
+        let response = of(listener, created).post(&json!({})).await;
         assert_eq!(response.refusal(), (401, "CARRIER_AUTH_FAILED"), "{listener}");
     }
     assert_eq!(of("admin", &old).post(&json!({})).await.status, 404, "it serves no carriers");

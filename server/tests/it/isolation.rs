@@ -197,10 +197,10 @@ impl TestServers {
     }
 
     fn create_carrier_key(&self, environment: &str) -> String {
-        let made = self
+        let created = self
             .setup
             .admin("carriers", &["create", "--environment", environment, "--name", "Andes"]);
-        made["key"].as_str().unwrap().to_owned()
+        created["key"].as_str().unwrap().to_owned()
     }
 }
 

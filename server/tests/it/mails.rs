@@ -348,10 +348,11 @@ async fn push_scan(
 ) {
     let api = Api::with_key(running.url("production"), key);
     let number = api.create_parcel(&with_email_addresses(order(name))).await;
-    let made = setup.admin("carriers", &["create", "--environment", "production", "--name", name]);
+    let created =
+        setup.admin("carriers", &["create", "--environment", "production", "--name", name]);
     let now = chrono::Utc::now().to_rfc3339();
     let event = json!({ "eventId": name, "trackingNumber": number, "status": status, "occurredAt": now, "location": "Quito, EC" });
-    let results = api.push_events(made["key"].as_str().unwrap(), json!([event])).await;
+    let results = api.push_events(created["key"].as_str().unwrap(), json!([event])).await;
     assert_eq!(results[0]["outcome"], "APPLIED", "{results}");
 }
 

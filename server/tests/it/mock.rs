@@ -112,8 +112,8 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
 #[tokio::test]
 async fn keys_are_created_and_webhooks_received() {
     let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
-    let made = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;
-    let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
+    let created = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;
+    let mexican = Api::new(mock.text("sandbox")).key(created["key"].as_str().unwrap());
     assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
     for (asked, wanted) in [
         (json!(["EC", " MX"]), json!(["EC", "MX"])),
@@ -122,8 +122,8 @@ async fn keys_are_created_and_webhooks_received() {
         (json!(null), json!(["*"])),
     ] {
         let body = json!({ "allowedCountries": asked });
-        let made = mock.post("keys", &body).await;
-        let api = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
+        let created = mock.post("keys", &body).await;
+        let api = Api::new(mock.text("sandbox")).key(created["key"].as_str().unwrap());
         assert_eq!(api.get("/api/v1/health").await.json()["allowedCountries"], wanted, "{body}");
     }
     let listening = mock.control("POST", "webhooks", &json!({ "reply": [503] })).await;

@@ -68,21 +68,21 @@ async fn an_item_has_everything_but_personal_data() {
 async fn pages_are_newest_first_and_have_each_parcel_once() {
     let (server, api) = start_with_key().await;
     assert_eq!(page(&api, "").await, ("1/20/0/0".to_owned(), vec![]));
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for index in 0..45 {
-        made.push(api.create_parcel(&order(&format!("order-{index:04}"))).await);
+        created.push(api.create_parcel(&order(&format!("order-{index:04}"))).await);
         if index % 3 == 0 {
             advance_a_minute(&server).await;
         }
     }
-    made.reverse();
-    assert_eq!(page(&api, "").await, ("1/20/45/3".to_owned(), made[..20].to_vec()));
-    assert_eq!(page(&api, "?page=3").await, ("3/20/45/3".to_owned(), made[40..].to_vec()));
+    created.reverse();
+    assert_eq!(page(&api, "").await, ("1/20/45/3".to_owned(), created[..20].to_vec()));
+    assert_eq!(page(&api, "?page=3").await, ("3/20/45/3".to_owned(), created[40..].to_vec()));
     assert_eq!(page(&api, "?page=4").await, ("4/20/45/3".to_owned(), vec![]));
     assert_eq!(page(&api, "?page=4294967295").await.0, "4294967295/20/45/3");
-    assert_eq!(page(&api, "?limit=45").await, ("1/45/45/1".to_owned(), made.clone()));
+    assert_eq!(page(&api, "?limit=45").await, ("1/45/45/1".to_owned(), created.clone()));
     assert_eq!(page(&api, "?limit=100&page=1").await.0, "1/100/45/1");
-    let last = ("45/1/45/45".to_owned(), made[44..].to_vec());
+    let last = ("45/1/45/45".to_owned(), created[44..].to_vec());
     assert_eq!(page(&api, "?limit=1&page=45").await, last);
 }
 

@@ -308,9 +308,10 @@ async fn wrong_arguments_suggest_the_right_ones() {
 fn a_list_may_have_spaces_after_its_commas() {
     let setup = TestSetup::new();
     let key = ["create", "--environment", "sandbox", "--name", "x", "--countries", "EC, MX"];
-    let made = setup.admin("keys", &[&key[..], &["--ip", "203.0.113.7, 2001:db8::/32"]].concat());
-    assert_eq!(made["allowedCountries"], serde_json::json!(["EC", "MX"]));
-    assert_eq!(made["ipWhitelist"], serde_json::json!(["203.0.113.7/32", "2001:db8::/32"]));
+    let created =
+        setup.admin("keys", &[&key[..], &["--ip", "203.0.113.7, 2001:db8::/32"]].concat());
+    assert_eq!(created["allowedCountries"], serde_json::json!(["EC", "MX"]));
+    assert_eq!(created["ipWhitelist"], serde_json::json!(["203.0.113.7/32", "2001:db8::/32"]));
     setup.start(&["--countries", "EC, MX", "--environments", "production, sandbox"]);
 }
 
@@ -403,9 +404,10 @@ async fn logs_contain_no_keys_or_personal_data() {
         send(api.request("GET", page).header("X-Forwarded-For", visitor)).await;
     }
     let carrier = ["create", "--environment", "sandbox", "--name", "Andes Cargo"];
-    let made =
+    let created =
         [setup.admin("carriers", &carrier), setup.admin("tokens", &["create", "--name", "Test"])];
-    let [carrier, token] = [&made[0]["key"], &made[1]["token"]].map(|it| it.as_str().unwrap());
+    let [carrier, token] =
+        [&created[0]["key"], &created[1]["token"]].map(|it| it.as_str().unwrap());
     let post = async |url, path, name, value: &str, body: serde_json::Value| {
         let request = Api::new(running.url(url)).request("POST", path).body(body.to_string());
         send(request.header(name, value).header("Content-Type", "application/json")).await.status

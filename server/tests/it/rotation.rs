@@ -116,13 +116,13 @@ async fn orders_sent_during_a_rotation_are_created_once() {
         tokio::spawn(async move { again.create(&order(&format!("order-{i:04}"))).await.status })
     });
     let repeats: Vec<_> = repeats.collect();
-    let mut made = 0;
+    let mut rotated_count = 0;
     for response in creates.into_iter().chain(repeats) {
         let status = response.await.unwrap();
         assert!(matches!(status, 200 | 201), "{status}");
-        made += usize::from(status == 201);
+        rotated_count += usize::from(status == 201);
     }
-    assert_eq!((made, parcels(&again).await), (40, json!(40)));
+    assert_eq!((rotated_count, parcels(&again).await), (40, json!(40)));
 }
 
 #[tokio::test]
@@ -130,10 +130,10 @@ async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
     let (setup, running) = TestSetup::new_and_start();
     let (id, old) = setup.new_key("sandbox");
     let first = running.api(&old).create(&order("order-0001")).await;
-    let made = setup.admin("keys", &["rotate", &id]);
-    let new = ApiKey::parse(made["key"].as_str().unwrap()).unwrap();
-    assert_eq!(made["keyId"], id.as_str());
-    let end = made["oldSecretUntil"].as_str().unwrap();
+    let rotated = setup.admin("keys", &["rotate", &id]);
+    let new = ApiKey::parse(rotated["key"].as_str().unwrap()).unwrap();
+    assert_eq!(rotated["keyId"], id.as_str());
+    let end = rotated["oldSecretUntil"].as_str().unwrap();
     let end = chrono::DateTime::parse_from_rfc3339(end).unwrap().to_utc();
     let hours = (end - chrono::Utc::now()).num_minutes();
     assert!((23 * 60..=24 * 60).contains(&hours), "{end}");
@@ -149,7 +149,7 @@ async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
     assert_eq!(parcels(&running.api(&new)).await, 1);
     let listed = setup.admin("keys", &["list"]);
     let listed = listed.as_array().unwrap().iter().find(|key| key["keyId"] == id.as_str()).unwrap();
-    assert_eq!(listed["oldSecretUntil"], made["oldSecretUntil"]);
+    assert_eq!(listed["oldSecretUntil"], rotated["oldSecretUntil"]);
     assert!(new.secret().ends_with(listed["last4"].as_str().unwrap()));
 
     setup.admin("keys", &["revoke", &id]);

@@ -205,8 +205,8 @@ impl TestSetup {
     /// Creates a key with further options.
     pub(crate) fn new_key_with(&self, environment: &str, options: &[&str]) -> (String, ApiKey) {
         let wanted = ["create", "--environment", environment, "--name", "Test", "--countries", "*"];
-        let made = self.admin("keys", &[&wanted[..], options].concat());
-        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        let created = self.admin("keys", &[&wanted[..], options].concat());
+        let text = |name: &str| created[name].as_str().unwrap().to_owned();
         (text("keyId"), ApiKey::parse(&text("key")).unwrap())
     }
 }

@@ -74,9 +74,9 @@ async fn put_status_takes_the_shortest_legal_path() {
     let (server, api) = start(1).await;
     let numbers = server.seed_parcels(ways.len()).await;
     for (number, (status, way)) in numbers.iter().zip(ways) {
-        let gone = server.put_status(number, ParcelStatus::from(status)).await.unwrap();
-        let gone: Vec<_> = gone.iter().map(ParcelStatus::code).collect();
-        assert_eq!(gone, way, "{status}");
+        let statuses = server.put_status(number, ParcelStatus::from(status)).await.unwrap();
+        let statuses: Vec<_> = statuses.iter().map(ParcelStatus::code).collect();
+        assert_eq!(statuses, way, "{status}");
         let expected = [&["ORDERED", "LABEL_GENERATED"], way].concat();
         assert_eq!(history(&api, number.as_str()).await, expected);
         let listed = list(&api, &format!("status={status}")).await;

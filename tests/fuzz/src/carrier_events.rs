@@ -25,8 +25,8 @@ fn check(input: &[u8]) {
         let api_key = service.key("default");
         let mut order = sample::order();
         order.as_object_mut().unwrap().remove("trackingNumber");
-        let made = service.post(&api_key, "/api/v1/orders/create", order.to_string().as_bytes());
-        let number = made.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+        let created = service.post(&api_key, "/api/v1/orders/create", order.to_string().as_bytes());
+        let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
         let body = text.replace(NAMED, &number);
         let carrier = {
             let _context = service.runtime.enter();

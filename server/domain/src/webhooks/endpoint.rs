@@ -155,5 +155,5 @@ pub struct LoggedAttempt {
     /// The error, if there is no response.
     pub error: Option<String>,
     /// The beginning of the response.
-    pub answer: Vec<u8>,
+    pub response: Vec<u8>,
 }

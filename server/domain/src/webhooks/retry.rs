@@ -53,7 +53,7 @@ pub struct AttemptResult {
     /// The duration in milliseconds.
     pub millis: i64,
     /// The endpoint's response.
-    pub answer: Result<EndpointResponse, DeliveryError>,
+    pub response: Result<EndpointResponse, DeliveryError>,
 }
 
 /// An endpoint's response.
@@ -107,7 +107,7 @@ pub enum RetryDecision {
 
 /// Decides on a delivery after an attempt.
 pub fn decide_retry(attempt: DeliveryAttempt, outcome: &AttemptResult) -> RetryDecision {
-    match &outcome.answer {
+    match &outcome.response {
         Ok(response) if (200..300).contains(&response.status) => return RetryDecision::Delivered,
         Ok(response) if response.status == GONE => return RetryDecision::Gone,
         // Another attempt would find the same row.
@@ -145,7 +145,7 @@ fn with_jitter(pause: i64, attempt: DeliveryAttempt) -> i64 {
 
 /// Returns the pause that the endpoint asked for, in seconds or as a date.
 fn requested_pause(outcome: &AttemptResult) -> i64 {
-    let Ok(response) = &outcome.answer else { return 0 };
+    let Ok(response) = &outcome.response else { return 0 };
     let Some(text) =
         response.retry_after.as_deref().filter(|_| RETRY_AFTER_STATUSES.contains(&response.status))
     else {
@@ -178,7 +178,7 @@ mod tests {
         AttemptResult {
             at: AT,
             millis: 1,
-            answer: Ok(EndpointResponse { status, retry_after, body_prefix: vec![] }),
+            response: Ok(EndpointResponse { status, retry_after, body_prefix: vec![] }),
         }
     }
 
@@ -252,7 +252,7 @@ mod tests {
             assert!(pause(decide_retry(first, &outcome(status, None))).is_some(), "{status}");
         }
         for error in [DeliveryError::TimedOut, DeliveryError::NotAllowed] {
-            let outcome = AttemptResult { at: AT, millis: 1, answer: Err(error) };
+            let outcome = AttemptResult { at: AT, millis: 1, response: Err(error) };
             assert!(pause(decide_retry(attempt(Environment::Sandbox, 1), &outcome)).is_some());
             assert_eq!(
                 decide_retry(attempt(Environment::Sandbox, 3), &outcome),
@@ -260,7 +260,7 @@ mod tests {
             );
         }
         let unreadable =
-            AttemptResult { at: AT, millis: 0, answer: Err(DeliveryError::Unreadable) };
+            AttemptResult { at: AT, millis: 0, response: Err(DeliveryError::Unreadable) };
         assert_eq!(
             decide_retry(attempt(Environment::Sandbox, 1), &unreadable),
             RetryDecision::Unreadable

@@ -29,9 +29,9 @@ use serde::Serialize;
 
 use super::{
     Api, HttpRefusal,
-    answer::{self, RequestId},
     area::{AddressLimit, Area, Policy},
     body,
+    response::{self, RequestId},
 };
 use crate::service::{CredentialIssuer, EndpointError, Service};
 
@@ -157,7 +157,7 @@ impl AdminRequest {
     }
 
     fn response_with_status(self, status: StatusCode, data: impl Serialize) -> Response {
-        answer::enveloped_with_status(status, data, self.id)
+        response::enveloped_with_status(status, data, self.id)
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     interrupted::InterruptedPage,
     sign_in_form,
 };
-use crate::http::{Api, HttpRefusal, answer};
+use crate::http::{Api, HttpRefusal, response};
 
 /// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
@@ -90,7 +90,7 @@ impl FromRequest<Api> for SubmittedForm {
         let Ok(user) = user else {
             let interrupted = InterruptedPage::from_form(parts.uri.path(), &fields);
             let mut page = sign_in_form::show(api, &context(&parts)?, None, interrupted)?;
-            *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
+            *page.status_mut() = response::http_status(ErrorCode::AuthInvalidApiKey);
             return Err(Rejection::SignInShown(page));
         };
         fields.check_token(api, &user.token)?;

@@ -17,11 +17,11 @@ use super::{
     frame::{self, Frame, NoticePage},
 };
 use crate::http::{
-    Api, HttpRefusal, answer,
+    Api, HttpRefusal,
     area::{FinishResponse, ResponseStyler},
     body::{self, parse_environment},
     client_address::client_address,
-    public,
+    public, response,
 };
 
 /// The cookie with the session of the signed-in user.
@@ -148,7 +148,7 @@ impl PageContext {
     ) -> Option<Response> {
         let notice = NoticePage::for_refusal(self.frame(), refusal);
         let mut response = frame::render_page(&notice).ok()?;
-        *response.status_mut() = answer::http_status(refusal.code);
+        *response.status_mut() = response::http_status(refusal.code);
         // Keep the headers that the router has set, such as the allowed methods.
         if let Some(methods) = original.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());

@@ -13,7 +13,7 @@ use parcelo_types::{
 };
 
 use super::flash::FlashMessage;
-use crate::http::{HttpRefusal, answer};
+use crate::http::{HttpRefusal, response};
 
 /// The sections of the dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,13 +234,13 @@ fn wait_text(language: Language, seconds: u32) -> String {
 
 /// Renders a page as a response.
 pub(super) fn render_page(page: &impl Template) -> Result<Response, HttpRefusal> {
-    let html = answer::render(page)?;
+    let html = response::render(page)?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
 /// Renders a page with an invalid form.
 pub(super) fn render_invalid_form(form: &impl Template) -> Result<Response, HttpRefusal> {
     let mut response = render_page(form)?;
-    *response.status_mut() = answer::http_status(ErrorCode::ValidationFailed);
+    *response.status_mut() = response::http_status(ErrorCode::ValidationFailed);
     Ok(response)
 }

@@ -19,7 +19,7 @@ use super::{
     webhooks::parse_environment,
 };
 use crate::{
-    http::{Api, HttpRefusal, answer},
+    http::{Api, HttpRefusal, response},
     service::{LabelFile, OwnedParcel},
 };
 
@@ -229,5 +229,5 @@ fn file_response(file: LabelFile, suffix: &str) -> Response {
     let disposition = if format == LabelFormat::Png { "inline" } else { "attachment" };
     let name =
         format!("{disposition}; filename=\"{}{suffix}.{}\"", file.number, format.extension());
-    answer::file(format.content_type(), name, file.bytes)
+    response::file(format.content_type(), name, file.bytes)
 }

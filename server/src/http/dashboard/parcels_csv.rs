@@ -11,7 +11,7 @@ use parcelo_types::{
 };
 
 use super::{auth::SignedInUser, fields::FormFields, search::ParcelListFilter};
-use crate::http::{Api, HttpRefusal, answer};
+use crate::http::{Api, HttpRefusal, response};
 
 /// Maximum number of parcels in a file. The dates of a search can divide a longer list.
 const MAX_ROWS: u64 = 10_000;
@@ -55,7 +55,7 @@ pub(super) async fn download(
     }
     let file = writer.into_inner().map_err(|_| ErrorCode::InternalError)?;
     let name = format!("attachment; filename=\"parcels-{}.csv\"", filter.environment.code());
-    Ok(answer::file("text/csv; charset=utf-8", name, file))
+    Ok(response::file("text/csv; charset=utf-8", name, file))
 }
 
 /// Writes a row.

@@ -16,7 +16,7 @@ use super::{
     keys, parcels, settings, sign_in_form, webhooks,
 };
 use crate::{
-    http::{Api, HttpRefusal, answer},
+    http::{Api, HttpRefusal, response},
     service::{LoginOutcome, LoginRequest},
 };
 
@@ -64,7 +64,7 @@ pub(super) async fn sign_in(
         LoginOutcome::Rejected => {
             let mut response =
                 sign_in_form::show(&api, &context, Some(request.account), interrupted)?;
-            *response.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
+            *response.status_mut() = response::http_status(ErrorCode::AuthInvalidApiKey);
             Ok(response)
         }
     }

@@ -9,7 +9,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use http_body_util::BodyExt;
-use parcelo_domain::{Millis, Secrets, sample::BY, session::PasswordLogin};
+use parcelo_domain::{Millis, Secrets, sample::TEST_AUTHOR, session::PasswordLogin};
 use parcelo_store::Store;
 use parcelo_system::{clock::ManualClock, ids::Ids};
 use parcelo_types::Environment;
@@ -81,7 +81,7 @@ impl Server {
         for (session, name) in SESSIONS.into_iter().zip(["default", "other"]) {
             let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
             let password = "a hash".to_owned();
-            store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
+            store.set_password(account, password.clone(), NOW, &TEST_AUTHOR).await.unwrap();
             let hash = self.service.settings().secrets.hash_session_token(session);
             let session = (hash, NOW.plus(3_600_000));
             assert!(

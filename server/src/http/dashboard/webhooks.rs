@@ -254,7 +254,7 @@ impl DeliveryRow {
             status: attempt.status,
             error: attempt.error.as_deref().map(|error| delivery_error_text(error, language)),
             millis: attempt.millis,
-            answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
+            answer: String::from_utf8_lossy(&attempt.response).into_owned(),
         });
         Self {
             id: named("evt", event.event),

@@ -21,9 +21,8 @@ use serde_json::json;
 
 use crate::{
     http::{
-        Api, HttpRefusal,
-        answer::{self, RequestId},
-        body, docs, labels,
+        Api, HttpRefusal, body, docs, labels,
+        response::{self, RequestId},
     },
     service::{Caller, KeyedRequest, WriteResponse},
 };
@@ -69,7 +68,7 @@ pub(super) async fn cancel(
     let request = KeyedRequest { body: &body, header_key: Some(&key), request_id: &id.0 };
     let voided = api.service.void_orders(&caller, request).await;
     voided.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
-    Ok(answer::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
+    Ok(response::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
 }
 
 /// Replaces the advice to repeat a request with its key if the caller gave no key.
@@ -96,7 +95,7 @@ pub(super) async fn track(
     let request = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let batch =
         api.service.track_batch(&caller, &request, body::preferred_language(&headers)).await?;
-    Ok(answer::json_ok(&legacy::to_legacy_tracking(&batch)))
+    Ok(response::json_ok(&legacy::to_legacy_tracking(&batch)))
 }
 
 /// Downloads a label; the extension of the file name selects the format.
@@ -115,7 +114,7 @@ pub(super) async fn label(
 
 /// Handles GET /docs/migration: the guide to the new API, in both languages.
 pub(in crate::http) async fn migration() -> Result<Response, HttpRefusal> {
-    Ok(docs::html_page(answer::render(&Migration { fields: legacy::FIELDS })?))
+    Ok(docs::html_page(response::render(&Migration { fields: legacy::FIELDS })?))
 }
 
 #[derive(Template)]

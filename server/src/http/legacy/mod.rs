@@ -20,8 +20,9 @@ use parcelo_domain::{Millis, Refusal, legacy, to_body};
 use parcelo_types::{ErrorCode, Operation};
 
 use super::{
-    Api, HttpRefusal, answer,
+    Api, HttpRefusal,
     area::{Area, FinishResponse, Policy, Principal, ResponseStyle},
+    response,
 };
 use crate::service::Caller;
 pub(super) use handlers::migration;
@@ -62,7 +63,7 @@ fn style_response(api: &Api, _request: &mut Request) -> FinishResponse {
 
 fn to_legacy_format(response: Response) -> Response {
     let Some(HttpRefusal(refusal)) = response.extensions().get() else { return response };
-    answer::refusal_response(&response, refusal, to_body(&legacy::to_legacy_refusal(refusal)))
+    response::refusal_response(&response, refusal, to_body(&legacy::to_legacy_refusal(refusal)))
 }
 
 fn with_deprecation_headers(api: &Api, mut response: Response) -> Response {
@@ -79,7 +80,7 @@ fn with_deprecation_headers(api: &Api, mut response: Response) -> Response {
     set("deprecation", format!("@{}", schedule.deprecated.second()));
     set("link", link);
     if let Some(sunset) = schedule.sunset {
-        set("sunset", answer::http_date(sunset));
+        set("sunset", response::http_date(sunset));
     }
     response
 }

@@ -19,9 +19,9 @@ use parcelo_types::{Environment, ErrorCode, Language, Operation, TrackingNumber}
 use url::{Url, form_urlencoded};
 
 use super::{
-    Api, HttpRefusal, answer,
+    Api, HttpRefusal,
     area::{AddressLimit, Area, FinishResponse, Policy, ResponseStyle, not_found},
-    body,
+    body, response,
 };
 use crate::service::PublicParcel;
 use view::{Frame, LookupForm, LookupPage, NoticePage, ParcelPage};
@@ -106,7 +106,7 @@ async fn lookup_page(Extension(context): Extension<PageContext>) -> Result<Respo
         ResponseFormat::Json => Err(ErrorCode::NotFound.into()),
         ResponseFormat::Page if context.typed.is_empty() => {
             let page = LookupPage { frame: context.frame(), lookup: context.lookup_form() };
-            Ok(context.page_with_form(answer::render(&page)?))
+            Ok(context.page_with_form(response::render(&page)?))
         }
         ResponseFormat::Page => {
             context.redirect_to_typed_number().ok_or_else(|| ErrorCode::ParcelNotFound.into())
@@ -127,11 +127,11 @@ async fn track(
     let parcel = api.service.track_publicly(context.environment, &number, context.language).await?;
     let PublicParcel { record, account } = parcel;
     match context.format {
-        ResponseFormat::Json => Ok(answer::json_ok(&record)),
+        ResponseFormat::Json => Ok(response::json_ok(&record)),
         ResponseFormat::Page => {
             let shop = api.service.store().shop(account).await?;
             let page = ParcelPage::new(context.frame(), &record, (shop, api.service.now()));
-            let mut response = context.page(answer::render(&page)?);
+            let mut response = context.page(response::render(&page)?);
             if !record.status.is_final() {
                 response.headers_mut().insert(header::REFRESH, RELOAD_AFTER);
             }
@@ -192,14 +192,14 @@ impl PageContext {
         let mut response = match refusal.code {
             ErrorCode::ParcelNotFound | ErrorCode::NotFound => {
                 let notice = NoticePage::not_found(self.frame(), self.lookup_form());
-                self.page_with_form(answer::render(&notice).ok()?)
+                self.page_with_form(response::render(&notice).ok()?)
             }
             _ => {
                 let notice = NoticePage::for_refusal(self.frame(), refusal.text(self.language));
-                self.page(answer::render(&notice).ok()?)
+                self.page(response::render(&notice).ok()?)
             }
         };
-        *response.status_mut() = answer::http_status(refusal.code);
+        *response.status_mut() = response::http_status(refusal.code);
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -12,7 +12,7 @@ use parcelo_domain::unsubscribe::read_token;
 use parcelo_types::{ErrorCode, Language};
 
 use super::{PageContext, ResponseFormat, view::Frame};
-use crate::http::{Api, HttpRefusal, answer, body};
+use crate::http::{Api, HttpRefusal, body, response};
 
 /// The route, with the token as its parameter.
 pub(super) const ROUTE: &str = "/unsubscribe/{token}";
@@ -88,7 +88,7 @@ pub(super) async fn unsubscribe(
     api.service.unsubscribe(hash).await?;
     // A provider that acts for its user needs no page.
     if context.format == ResponseFormat::Json {
-        return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
+        return Ok(response::json_ok(&serde_json::json!({ "success": true })));
     }
     let texts = texts(context.language);
     Ok(context.page(render(&context, (texts.done, texts.done_explanation), None)?))
@@ -101,7 +101,7 @@ fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
     let texts = texts(context.language);
     let page = render(context, (texts.invalid, texts.invalid_explanation), None)?;
     let mut response = context.page(page);
-    *response.status_mut() = answer::http_status(ErrorCode::NotFound);
+    *response.status_mut() = response::http_status(ErrorCode::NotFound);
     Ok(response)
 }
 
@@ -112,7 +112,7 @@ fn render(
 ) -> Result<String, HttpRefusal> {
     let title = texts(context.language).title;
     let frame = context.frame();
-    answer::render(&UnsubscribePage { frame, title, heading, explanation, button })
+    response::render(&UnsubscribePage { frame, title, heading, explanation, button })
 }
 
 fn texts(language: Language) -> &'static UnsubscribeTexts {

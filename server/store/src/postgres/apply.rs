@@ -345,9 +345,9 @@ async fn insert_events(
     let sql = "INSERT INTO events (parcel, sequence, state, at, location, description) \
          SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], \
          $5::text[], $6::text[]) ON CONFLICT DO NOTHING RETURNING parcel, sequence";
-    let given: [&(dyn ToSql + Sync); 6] =
+    let params: [&(dyn ToSql + Sync); 6] =
         [&parcels, &sequences, &states, &times, &locations, &descriptions];
-    let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
+    let inserted = db.each(sql, &params, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
     let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
     // Each place holds one event: if two events claim the same place, the first gets it.
     let refused = histories.iter().find(|(_, parcel, event)| {

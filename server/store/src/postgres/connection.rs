@@ -108,8 +108,8 @@ impl Connector {
     fn with_settings(address: &Address, settings: &str) -> DbResult<Self> {
         let mut hosts = address.hosts.clone();
         for HostConfig { config, .. } in &mut hosts {
-            let given = config.get_options().map(|given| format!("{given} "));
-            config.options(given.unwrap_or_default() + settings);
+            let params = config.get_options().map(|params| format!("{params} "));
+            config.options(params.unwrap_or_default() + settings);
         }
         Ok(Self {
             hosts,
@@ -288,14 +288,14 @@ impl Connection {
         self.await_answer(self.client.batch_execute(sql)).await
     }
 
-    pub(crate) async fn execute(&self, sql: &str, given: Params<'_>) -> DbResult<u64> {
+    pub(crate) async fn execute(&self, sql: &str, params: Params<'_>) -> DbResult<u64> {
         let statement = self.prepared(sql).await?;
-        self.await_answer(self.client.execute(&statement, given)).await
+        self.await_answer(self.client.execute(&statement, params)).await
     }
 
-    pub(crate) async fn all(&self, sql: &str, given: Params<'_>) -> DbResult<Vec<Row>> {
+    pub(crate) async fn all(&self, sql: &str, params: Params<'_>) -> DbResult<Vec<Row>> {
         let statement = self.prepared(sql).await?;
-        self.await_answer(self.client.query(&statement, given)).await
+        self.await_answer(self.client.query(&statement, params)).await
     }
 
     /// Returns the rows of a statement without parameters as they arrive, without a timeout.
@@ -319,21 +319,21 @@ impl Connection {
     }
 
     /// Returns the only value of a statement that always has a row.
-    pub(super) async fn value<T>(&self, sql: &str, given: Params<'_>) -> DbResult<T>
+    pub(super) async fn value<T>(&self, sql: &str, params: Params<'_>) -> DbResult<T>
     where
         T: for<'a> FromSql<'a>,
     {
-        self.only(sql, given, |row| get(row, 0)).await
+        self.only(sql, params, |row| get(row, 0)).await
     }
 
     /// Returns the only row of a statement that always has one.
     pub(super) async fn only<T>(
         &self,
         sql: &str,
-        given: Params<'_>,
+        params: Params<'_>,
         read: impl FnOnce(&Row) -> DbResult<T>,
     ) -> DbResult<T> {
-        let rows = self.all(sql, given).await?;
+        let rows = self.all(sql, params).await?;
         read(rows.first().ok_or_else(|| Failure::row("a statement that has a row has none"))?)
     }
 
@@ -341,10 +341,10 @@ impl Connection {
     pub(super) async fn each<T>(
         &self,
         sql: &str,
-        given: Params<'_>,
+        params: Params<'_>,
         read: impl FnMut(&Row) -> DbResult<T>,
     ) -> DbResult<Vec<T>> {
-        self.all(sql, given).await?.iter().map(read).collect()
+        self.all(sql, params).await?.iter().map(read).collect()
     }
 
     async fn prepared(&self, sql: &str) -> DbResult<Statement> {

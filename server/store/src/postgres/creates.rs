@@ -103,7 +103,7 @@ async fn insert_all(
     let external = column!(parcels, new => new.external_order_id.as_deref());
     let orders = column!(parcels, new => new.order.as_str());
     let state = i16::from(State::LabelGenerated.number());
-    let given: [&(dyn tokio_postgres::types::ToSql + Sync); 14] = [
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 14] = [
         &tenants,
         &environments,
         &numbers,
@@ -123,5 +123,5 @@ async fn insert_all(
         let place: i64 = get(row, 0)?;
         Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
     };
-    db.each(INSERT, &given, place).await
+    db.each(INSERT, &params, place).await
 }

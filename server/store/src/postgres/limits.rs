@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    sql::{Sql, given},
+    sql::{Sql, params},
 };
 
 /// Maximum time that a caller waits for shared limits.
@@ -122,7 +122,7 @@ async fn delete_expired_windows(db: &Connection, over: &AtomicI64, second: i64) 
 async fn claim(db: &Connection, claims: &[LimitClaim]) -> DbResult<Vec<LimitGrant>> {
     let row = |claim: &LimitClaim| {
         let (kind, key) = to_stored_key(claim.key);
-        given![claim.second, kind, key, claim.limit, claim.admitted, claim.wanted].to_vec()
+        params![claim.second, kind, key, claim.limit, claim.admitted, claim.wanted].to_vec()
     };
     let rows: Vec<_> = claims.iter().map(row).collect();
     let granted = Sql::Postgres(db).query_rows(CLAIM, &rows, &[], |row| {

@@ -118,9 +118,9 @@ pub(super) async fn write_parcels(
          $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[]) AS n (id, version, state, \
          updated_at, last_sequence, label_version, reprinted_at, step_index, step_due) \
          WHERE p.id = n.id";
-    let given: [&(dyn ToSql + Sync); 9] =
+    let params: [&(dyn ToSql + Sync); 9] =
         [&ids, &versions, &states, &updated, &sequences, &labels, &reprinted, &steps, &dues];
-    db.execute(sql, &given).await.map(drop)
+    db.execute(sql, &params).await.map(drop)
 }
 
 fn read_locked_parcel(row: &Row) -> DbResult<LockedParcel> {

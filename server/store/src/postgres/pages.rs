@@ -88,8 +88,8 @@ impl Store {
         let (mut all, mut from) = (0, i64::MIN);
         loop {
             let page = self.page(async move |db| {
-                let given: super::connection::Params<'_> = &[&before, &from, &ROWS_PER_PAGE];
-                db.only(sql, given, |row| Ok((get(row, 0)?, get(row, 1)?))).await
+                let params: super::connection::Params<'_> = &[&before, &from, &ROWS_PER_PAGE];
+                db.only(sql, params, |row| Ok((get(row, 0)?, get(row, 1)?))).await
             });
             let (rows, last): (i64, Option<i64>) = page.await?;
             all += rows.unsigned_abs();

@@ -116,16 +116,16 @@ impl Reader {
             Err(failure) if failure.is_connection_error() && had_connection => {
                 self.try_once(read).await
             }
-            made => made,
+            result => result,
         }
     }
 
     async fn try_once(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let connection = self.take().await?;
-        let made = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
-        let made = made.unwrap_or(Err(Failure::Unanswered));
+        let result = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
+        let result = result.unwrap_or(Err(Failure::Unanswered));
         // A read may have opened a transaction. After an error it is rolled back, or else the connection is closed.
-        let is_sound = match &made {
+        let is_sound = match &result {
             Ok(()) => !connection.is_closed(),
             Err(failure) if failure.is_connection_error() => false,
             Err(_) => connection.run("ROLLBACK").await.is_ok(),
@@ -133,7 +133,7 @@ impl Reader {
         if is_sound {
             self.connection = Some(connection);
         }
-        made
+        result
     }
 
     async fn take(&mut self) -> DbResult<Connection> {

@@ -143,9 +143,9 @@ pub(super) async fn insert_all(
     let first_seen = column!(records, record => record.first_seen.0);
     let fingerprints = column!(records, record => record.fingerprint.as_slice());
     let bodies = column!(records, record => record.body.as_slice());
-    let given: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME_MILLIS];
-    let kept = db.each(INSERT, &given, |row| bytes(row, 0).map(RecordKey)).await?;
+    let kept = db.each(INSERT, &params, |row| bytes(row, 0).map(RecordKey)).await?;
     Ok(kept.into_iter().collect())
 }
 

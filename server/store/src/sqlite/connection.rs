@@ -216,7 +216,7 @@ mod tests {
     use parcelo_domain::{
         Millis,
         credentials::{ApiKeyScope, NewSecret},
-        sample::BY,
+        sample::TEST_AUTHOR,
     };
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         assert!(since().await.unwrap().credentials.is_empty());
         let (hash, last4, old_until) = ([2; 32], "aBcD".to_owned(), Millis(20));
         let secret = NewSecret { hash, last4, old_until, replaces: None };
-        let rotated = store.rotate_key("key_7", secret, &BY).await.unwrap().unwrap();
+        let rotated = store.rotate_key("key_7", secret, &TEST_AUTHOR).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.accepts_secret(&[*hash; 32], Millis(19))));
         assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;

@@ -130,9 +130,9 @@ fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
 /// Rewrites all chunks from the records, into a new table, because in a damaged table a row that conflicts may not be
 /// found.
 pub(super) fn rebuild(db: &Connection) -> rusqlite::Result<()> {
-    let made = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
-    let made: String = db.query_row(made, [], |row| row.get(0))?;
-    db.execute_batch(&format!("DROP TABLE key_chunks; {made}"))?;
+    let definition = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
+    let definition: String = db.query_row(definition, [], |row| row.get(0))?;
+    db.execute_batch(&format!("DROP TABLE key_chunks; {definition}"))?;
     write(db)
 }
 

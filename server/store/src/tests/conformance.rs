@@ -14,7 +14,7 @@ use parcelo_domain::{
     State, Step, StoreOp, StoredOrder, Tenant, Version,
     credentials::{AdminScope, ApiKeyScope, NewSecret},
     idempotency::LIFETIME_MILLIS,
-    sample::BY,
+    sample::TEST_AUTHOR,
 };
 use parcelo_types::{
     Awb, CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery,
@@ -360,16 +360,21 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), Some(one.clone()));
     assert_eq!(stored_key(&store, "key_3").await.unwrap(), None);
 
-    let revoked = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5), &BY).await.unwrap();
+    let revoked =
+        store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5), &TEST_AUTHOR).await.unwrap();
     assert_eq!(revoked.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
-    let again = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9), &BY).await.unwrap();
+    let again =
+        store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9), &TEST_AUTHOR).await.unwrap();
     assert_eq!(again, revoked);
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), revoked);
     let (one, two) = (revoked.unwrap(), two);
     assert_eq!(store.api_keys(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
     assert_eq!(store.api_keys(AccountRowId(4_711)).await.unwrap(), []);
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
-    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW, &BY).await.unwrap(), None);
+    assert_eq!(
+        store.revoke_credential::<ApiKeyScope>("key_9", NOW, &TEST_AUTHOR).await.unwrap(),
+        None
+    );
 }
 
 fn secret(number: u8, old_until: i64) -> NewSecret {
@@ -391,7 +396,7 @@ async fn a_rotated_key_keeps_each_old_secret_for_its_time(store: Store) {
     let created = insert_key(&store, key(account, 1)).await.unwrap();
     let other = insert_key(&store, key(account, 2)).await.unwrap();
     let rotate = async |number, old_until| {
-        store.rotate_key("key_1", secret(number, old_until), &BY).await.unwrap().unwrap()
+        store.rotate_key("key_1", secret(number, old_until), &TEST_AUTHOR).await.unwrap().unwrap()
     };
     let rotated = rotate(11, 100).await;
     assert_eq!((rotated.hash, rotated.last4.as_str()), ([11; 32], "0011"));
@@ -414,15 +419,16 @@ async fn a_rotated_key_keeps_each_old_secret_for_its_time(store: Store) {
     assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
     for (replaces, hash) in [(39, 40), (40, 41), (40, 41)] {
         let secret = NewSecret { replaces: Some([replaces; 32]), ..secret(41, 50) };
-        let key = store.rotate_key("key_1", secret, &BY).await.unwrap().unwrap();
+        let key = store.rotate_key("key_1", secret, &TEST_AUTHOR).await.unwrap().unwrap();
         assert_eq!(key.hash, [hash; 32], "only the named secret is replaced");
     }
 
-    let revoked = store.revoke_credential::<ApiKeyScope>("key_1", NOW, &BY).await.unwrap().unwrap();
+    let revoked =
+        store.revoke_credential::<ApiKeyScope>("key_1", NOW, &TEST_AUTHOR).await.unwrap().unwrap();
     assert_eq!(old_secrets(&revoked), []);
-    let rotated = store.rotate_key("key_1", secret(42, 50), &BY).await.unwrap();
+    let rotated = store.rotate_key("key_1", secret(42, 50), &TEST_AUTHOR).await.unwrap();
     assert_eq!(rotated, Some(revoked), "a revoked key stays revoked");
-    assert_eq!(store.rotate_key("key_9", secret(43, 50), &BY).await.unwrap(), None);
+    assert_eq!(store.rotate_key("key_9", secret(43, 50), &TEST_AUTHOR).await.unwrap(), None);
 }
 
 async fn each_change_of_a_key_is_reported_once(store: Store) {
@@ -438,24 +444,25 @@ async fn each_change_of_a_key_is_reported_once(store: Store) {
         insert_key(&store, key(account, number)).await.unwrap();
     }
     assert_eq!(changed_ids().await, ["key_1", "key_2", "key_3"]);
-    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
-    store.rotate_key("key_1", secret(11, 9), &BY).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &TEST_AUTHOR).await.unwrap();
+    store.rotate_key("key_1", secret(11, 9), &TEST_AUTHOR).await.unwrap();
     assert_eq!(changed_ids().await, ["key_3", "key_1"]);
-    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
-    store.rotate_key("key_3", secret(12, 9), &BY).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &TEST_AUTHOR).await.unwrap();
+    store.rotate_key("key_3", secret(12, 9), &TEST_AUTHOR).await.unwrap();
     assert_eq!(changed_ids().await, Vec::<String>::new());
 }
 
 async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
     let new = credential("adt", 1, AdminScope);
-    let created: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
+    let created: AdminTokenRecord = store.insert_credential(new, &TEST_AUTHOR).await.unwrap();
     let fields = (created.id.as_str(), created.name.as_str(), created.revoked_at);
     assert_eq!(fields, ("adt_1", "Warehouse", None));
     let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
     assert_eq!(found().await, Some(created));
     assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
     let writes = store.credential_writes();
-    let revoked = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5), &BY).await.unwrap();
+    let revoked =
+        store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5), &TEST_AUTHOR).await.unwrap();
     assert_eq!(revoked.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
     assert!(store.credential_writes() > writes, "a cache of credentials knows that it is outdated");
     assert_eq!(found().await, revoked);
@@ -700,7 +707,7 @@ async fn insert_key(
     store: &Store,
     new: NewCredential<ApiKeyScope>,
 ) -> Result<ApiKeyRecord, StoreError> {
-    store.insert_credential(new, &BY).await
+    store.insert_credential(new, &TEST_AUTHOR).await
 }
 
 async fn stored_key(store: &Store, id: &str) -> Result<Option<ApiKeyRecord>, StoreError> {

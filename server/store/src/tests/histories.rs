@@ -17,7 +17,7 @@ use parcelo_domain::{
     credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
     idempotency::LIFETIME_MILLIS,
     mail::{DisabledMailKinds, MailDecision, MailLease, MailStatus, OptOut},
-    sample::BY,
+    sample::TEST_AUTHOR,
     search::Search,
     shop::Shop,
     to_body,
@@ -111,10 +111,11 @@ impl History {
                 ip_list: vec!["10.0.0.0/8".parse().unwrap()],
                 rate_limit: Some(u32::MAX),
             };
-            let key = store.insert_credential(new_credential(number, scope), &BY).await;
+            let key = store.insert_credential(new_credential(number, scope), &TEST_AUTHOR).await;
             all.push(key_text::<ApiKeyScope>(key.ok()));
-            let carrier =
-                store.insert_credential(new_credential(number, Environment::Sandbox), &BY).await;
+            let carrier = store
+                .insert_credential(new_credential(number, Environment::Sandbox), &TEST_AUTHOR)
+                .await;
             all.push(key_text::<CarrierScope>(carrier.ok()));
         }
         all.join("; ")
@@ -379,9 +380,9 @@ impl History {
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
                 0 => Err(DeliveryError::TimedOut),
-                _ => webhooks::outcome(self.now, self.rng.u16(200..600)).answer,
+                _ => webhooks::outcome(self.now, self.rng.u16(200..600)).response,
             };
-            let outcome = AttemptResult { at: self.now, millis: 3, answer: outcome };
+            let outcome = AttemptResult { at: self.now, millis: 3, response: outcome };
             let decision = match self.rng.u8(..12) {
                 0..6 => RetryDecision::Delivered,
                 6..9 => RetryDecision::Retry { at: self.now.plus(self.rng.i64(0..300_000)) },

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use parcelo_domain::{sample::BY, webhooks::LEASE_MILLIS};
+use parcelo_domain::{sample::TEST_AUTHOR, webhooks::LEASE_MILLIS};
 use tempfile::TempDir;
 use tokio::task::LocalSet;
 
@@ -199,7 +199,7 @@ async fn rows_of_an_unfinished_reset_are_not_copied_but_sessions_are() {
     let Some(databases) = Databases::new() else { return };
     let store = databases.open(File(0), SECRET).await;
     let account = store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
-    store.set_password(account, "a hash".to_owned(), NOW, &BY).await.unwrap();
+    store.set_password(account, "a hash".to_owned(), NOW, &TEST_AUTHOR).await.unwrap();
     let login = store.login("shop").await.unwrap().unwrap();
     assert!(store.begin_session(login, ([1; 32], NOW.plus(9)), None).await.unwrap());
     create_parcel(&store, sandbox(1), "SB-ENDED-00001").await;
@@ -255,7 +255,7 @@ async fn a_copy_reuses_no_row_id_and_no_lease_number() {
 async fn leased_events_are_due_in_a_copy_when_their_lease_ends() {
     let Some(databases) = Databases::new() else { return };
     let server = databases.open(Postgres(0), SECRET).await;
-    server.set_endpoint(webhooks::endpoint(sandbox(1)), &BY).await.unwrap();
+    server.set_endpoint(webhooks::endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     webhooks::enqueue(&server, sandbox(1), 1).await;
     assert_eq!(webhooks::lease(&server, sandbox(1), 1, NOW).await.len(), 1);
     server.close().await;

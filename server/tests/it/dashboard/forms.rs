@@ -150,9 +150,9 @@ async fn a_new_key_is_shown_once_and_works() {
         ("codes", "ec, MX"),
         ("addresses", "10.0.0.0/8\r\n203.0.113.7"),
     ];
-    let made = member.post("/dashboard/keys", &fields).await;
-    assert_eq!((made.status, made.header("cache-control")), (200, "no-store"));
-    let html = made.text();
+    let created = member.post("/dashboard/keys", &fields).await;
+    assert_eq!((created.status, created.header("cache-control")), (200, "no-store"));
+    let html = created.text();
     let key = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
     assert!(html.contains("Your new key: Shop &#38; &#60;b&#62;Sons"), "{html}");
     assert!(html.contains("href=\"/dashboard/keys?lang=es\""), "{html}");
@@ -190,10 +190,10 @@ async fn send_twice(
 #[tokio::test]
 async fn reloading_the_response_creates_no_second_secret() {
     let (test, mut member) = TestService::with_member().await;
-    let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
+    let created = ["has already created its key, whose secret was shown once", "ya creó su clave"];
     let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
-    let key = send_twice(&mut member, "/dashboard/keys", &fields, made).await;
+    let key = send_twice(&mut member, "/dashboard/keys", &fields, created).await;
     let key = ApiKey::parse(&key).unwrap();
     let caller = test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
@@ -310,8 +310,8 @@ async fn a_key_is_revoked_after_confirmation_and_then_refused() {
 async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
     let (test, mut member) = TestService::with_member().await;
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
-    let made = member.post("/dashboard/keys", &fields).await;
-    let old = ApiKey::parse(secret_in(&made.text()).unwrap()).unwrap();
+    let created = member.post("/dashboard/keys", &fields).await;
+    let old = ApiKey::parse(secret_in(&created.text()).unwrap()).unwrap();
     let who = async |key: &ApiKey| {
         test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.ok()
     };

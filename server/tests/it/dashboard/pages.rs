@@ -431,13 +431,13 @@ async fn no_personal_data_or_secret_is_logged() {
     let mut member = Visitor::at(running.url("admin"), "en");
     assert_eq!(member.sign_in("default", &password).await.status, 303);
     Visitor::at(&member.url, "en").sign_in("CanaryAccount", "CanaryPassword").await;
-    let made = async |path: &str, fields: &[(&str, &str)]| {
+    let secret_of = async |path: &str, fields: &[(&str, &str)]| {
         secret_in(&member.post(path, fields).await.text()).unwrap().to_owned()
     };
     let key = [("name", "CanaryName"), ("environment", "sandbox"), ("countries", "all")];
-    let secret = made("/dashboard/keys", &key).await;
+    let secret = secret_of("/dashboard/keys", &key).await;
     let hook = [("url", "https://canary.example/CanaryUrl")];
-    let hook = made("/dashboard/webhooks/production", &hook).await;
+    let hook = secret_of("/dashboard/webhooks/production", &hook).await;
     assert!(secret.starts_with("pk_test_") && hook.starts_with("whsec_"));
     for path in [
         "/dashboard/parcels/sandbox/SB-SUCCESS-0001",

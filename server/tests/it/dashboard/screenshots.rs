@@ -166,7 +166,7 @@ async fn deliver_due_events(test: &TestService) {
                 }),
             };
             let outcome =
-                AttemptResult { at: test.service.now(), millis: 84 + index * 7, answer: response };
+                AttemptResult { at: test.service.now(), millis: 84 + index * 7, response };
             test.service.settle_delivery(delivery, outcome).await.unwrap();
         }
     }

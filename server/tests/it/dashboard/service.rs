@@ -290,7 +290,7 @@ pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
     let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
     let response = Ok(EndpointResponse { status: 410, retry_after: None, body_prefix: Vec::new() });
     test.service
-        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer: response })
+        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, response })
         .await
         .unwrap();
 }

@@ -10,7 +10,7 @@ use std::{path::Path, sync::atomic::Ordering};
 
 use parcelo_domain::Changes;
 #[cfg(test)]
-use parcelo_domain::sample::BY;
+use parcelo_domain::sample::TEST_AUTHOR;
 use tokio::time::timeout;
 use tokio_postgres::{Client, NoTls, config::Host};
 
@@ -71,7 +71,7 @@ pub(crate) async fn with_endpoint() -> Option<(crate::Store, Client, Address)> {
 
     let (store, client, address) = store_and_client().await?;
     let endpoint = endpoint(sandbox(1));
-    store.set_endpoint(endpoint, &BY).await.unwrap();
+    store.set_endpoint(endpoint, &TEST_AUTHOR).await.unwrap();
     Some((store, client, address))
 }
 

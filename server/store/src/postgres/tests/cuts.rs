@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::join_all;
-use parcelo_domain::{Changes, IdempotencyRecord, ParcelRow, State, sample::BY};
+use parcelo_domain::{Changes, IdempotencyRecord, ParcelRow, State, sample::TEST_AUTHOR};
 use tokio::time::timeout;
 
 use crate::postgres::test_util::{
@@ -55,7 +55,7 @@ impl CutTest {
             }
         };
         let store = timeout(LONG, connected).await.expect("it connects in the end");
-        direct.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+        direct.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
         Some(Self {
             address,
             proxy,

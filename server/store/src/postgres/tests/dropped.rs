@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::{future::join_all, poll};
-use parcelo_domain::sample::BY;
+use parcelo_domain::sample::TEST_AUTHOR;
 use parcelo_types::rules::ListQuery;
 use tokio::time::timeout;
 
@@ -61,7 +61,7 @@ async fn client(store: Store, number: u32) {
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
     let Some((store, address)) = server().await else { return };
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     let clients = (0..CLIENTS).map(|number| tokio::spawn(client(store.clone(), number)));
     for client in join_all(clients.collect::<Vec<_>>()).await {
         client.unwrap();

@@ -76,8 +76,8 @@ impl TlsServer {
         let key = KeyPair::generate().unwrap();
         let own = CertificateParams::new(["localhost".to_owned()]).unwrap();
         let own = own.signed_by(&key, &issuer).unwrap();
-        let made = as_owner("mktemp").arg("-d").output().unwrap().stdout;
-        let folder = PathBuf::from(String::from_utf8(made).unwrap().trim());
+        let output = as_owner("mktemp").arg("-d").output().unwrap().stdout;
+        let folder = PathBuf::from(String::from_utf8(output).unwrap().trim());
         write_as_owner(&folder.join("key.pem"), &key.serialize_pem());
         write_as_owner(&folder.join("certificate.pem"), &own.pem());
         write_as_owner(&folder.join("access"), ACCESS);

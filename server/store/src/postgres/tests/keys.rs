@@ -3,7 +3,7 @@
 use parcelo_domain::{
     AdminTokenRecord, ApiKeyRecord,
     credentials::{AdminScope, ApiKeyScope},
-    sample::BY,
+    sample::TEST_AUTHOR,
 };
 use tokio::sync::oneshot;
 
@@ -35,7 +35,13 @@ async fn names_and_ids_with_nul_match_nothing() {
     assert!(store.login("shop\0").await.unwrap().is_none());
     let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
     assert!(found.is_none());
-    assert!(store.revoke_credential::<ApiKeyScope>("key_\0", NOW, &BY).await.unwrap().is_none());
+    assert!(
+        store
+            .revoke_credential::<ApiKeyScope>("key_\0", NOW, &TEST_AUTHOR)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,8 +66,8 @@ async fn a_key_is_created_during_a_vacuum_of_its_table() {
     });
     is_locked.await.unwrap();
     let new = credential("adm", 1, AdminScope);
-    let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
-    assert_eq!(made.id, "adm_1");
+    let created: AdminTokenRecord = store.insert_credential(new, &TEST_AUTHOR).await.unwrap();
+    assert_eq!(created.id, "adm_1");
     done.send(()).unwrap();
     vacuum.await.unwrap().unwrap();
 }

@@ -5,7 +5,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{
     Millis, NewManifest, State, StoreOp,
     ids::named,
-    sample::BY,
+    sample::TEST_AUTHOR,
     webhooks::{
         DeliveryStatus, DisabledBy, Endpoint, EventSubject, LEASE_MILLIS, OutboxEvent,
         RetryDecision, WebhookEventKind, WebhookEventKinds,
@@ -59,7 +59,7 @@ async fn a_wrong_clock_neither_steals_nor_keeps_leases() {
         let [right, skewed] = servers(&address, 2).await.try_into().unwrap();
         let now = SystemClock.now();
         let tenant = sandbox(1);
-        right.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+        right.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
         for event in 0..4 {
             enqueue(&right, event, now.plus(-2 * Millis::DAY)).await;
         }
@@ -98,7 +98,7 @@ async fn a_lease_is_written_without_touching_an_index() {
     let Some(address) = database() else { return };
     let [store] = servers(&address, 1).await.try_into().unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     let now = SystemClock.now();
     for event in 0..50 {
         enqueue(&store, event, now.plus(-9)).await;
@@ -125,7 +125,7 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
     let stores = [store, Store::connect(address.clone(), SECRET).await.unwrap()];
     let tenants: Vec<_> = (1..=6).map(sandbox).collect();
     for tenant in &tenants {
-        stores[0].set_endpoint(endpoint(*tenant), &BY).await.unwrap();
+        stores[0].set_endpoint(endpoint(*tenant), &TEST_AUTHOR).await.unwrap();
     }
     let mut leases = [Vec::new(), Vec::new()];
     for (place, tenant) in tenants.iter().enumerate() {
@@ -188,7 +188,7 @@ async fn a_delivered_event_is_not_held_by_disabling_its_endpoint() {
     let watcher = client(&address).await;
     let disabling = tokio::spawn({
         let store = store.clone();
-        async move { store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await }
+        async move { store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await }
     });
     until_blocked(&watcher, 1, || false).await;
     other.batch_execute("COMMIT").await.unwrap();
@@ -223,12 +223,12 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
 async fn two_replays_at_once_send_an_event_again_once() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
-    one.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    one.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..20 {
         enqueue(&one, event, NOW).await;
     }
-    one.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
-    one.enable_endpoint(tenant, &BY).await.unwrap();
+    one.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
+    one.enable_endpoint(tenant, &TEST_AUTHOR).await.unwrap();
     let missed = EventsToReplay::MissedSince(Millis(0));
     let both = tokio::join!(one.replay(tenant, missed, NOW), other.replay(tenant, missed, NOW));
     assert_eq!(both.0.unwrap() + both.1.unwrap(), 20);
@@ -363,7 +363,7 @@ async fn a_manifest_event_carries_the_manifest() {
     let Some((store, _)) = server().await else { return };
     let (tenant, kinds) =
         (sandbox(1), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());
-    store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &BY).await.unwrap();
+    store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &TEST_AUTHOR).await.unwrap();
     let (id, awb) = (ulid::Ulid::from_parts(1, 7), Awb::parse("176-12345675").unwrap());
     let document = serde_json::json!({
         "manifestId": named("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,

@@ -8,7 +8,7 @@ use std::sync::{
 use futures_util::future::join_all;
 use parcelo_domain::{
     Changes, State,
-    sample::BY,
+    sample::TEST_AUTHOR,
     webhooks::{LEASE_MILLIS, RetryDecision},
 };
 use tokio::sync::Barrier;
@@ -96,7 +96,7 @@ async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
     let Some(stores) = two_servers().await else { return };
-    stores[0].set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    stores[0].set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     let all = (0..400_u32).map(|number| {
         // The same numbers in opposite orders, under different keys.
         let place = if number < 200 { number } else { 399 - number };
@@ -122,7 +122,7 @@ async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
 async fn no_event_is_leased_by_two_servers() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
-    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    stores[0].set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..40 {
         enqueue(&stores[0], tenant, event).await;
     }
@@ -149,7 +149,7 @@ async fn no_event_is_leased_by_two_servers() {
 async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
-    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    stores[0].set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for number in 0..40 {
         let number = format!("SB-SKEW-{number:05}");
         let parcel = create_parcel(&stores[0], tenant, &number).await;

@@ -4,7 +4,7 @@
 
 use futures_util::future::join_all;
 use parcelo_domain::{
-    sample::BY,
+    sample::TEST_AUTHOR,
     shared_limit::{LimitClaim, SharedKey},
     webhooks::RetryDecision,
 };
@@ -41,7 +41,7 @@ async fn hold_snapshot(address: &Address) -> Client {
 async fn deliver(address: &Address, events: usize) -> Cost {
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     let insert = format!(
         "INSERT INTO outbox (tenant, event_id, happened_at, created_at, due, after_lease, \
          kind, state) SELECT {}, decode(lpad(n::text, 32, '0'), 'hex'), 0, {now} + 3 * n, \

@@ -1,7 +1,7 @@
 //! Statements that are sent to PostgreSQL: their number in a group, and the list of all for `plans.rs`.
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo_domain::{Changes, State, sample::BY};
+use parcelo_domain::{Changes, State, sample::TEST_AUTHOR};
 
 use crate::postgres::test_util::{
     cluster::{database, writer},
@@ -44,7 +44,7 @@ async fn a_group_of_creates_needs_no_more_statements_than_one() {
     let Some(store) = store().await else { return };
     for with_webhook in [false, true] {
         if with_webhook {
-            store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+            store.0.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
         }
         let mut counts = Vec::new();
         for (round, orders) in [(0_u32, 1_u32), (1, 64)] {
@@ -60,7 +60,7 @@ async fn a_group_of_creates_needs_no_more_statements_than_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_moves_in_one_commit_take_as_many_statements_as_one() {
     let Some(store) = store().await else { return };
-    store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    store.0.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     let mut parcels = Vec::new();
     for number in 0..65 {
         parcels.push(create_parcel(&store.0, sandbox(1), &format!("SB-MOVE-{number:06}")).await);

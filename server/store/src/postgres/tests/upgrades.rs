@@ -4,7 +4,7 @@
 //! trigger's function. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
 use parcelo_domain::{
-    State, StoredOrder, activity::epoch_day, sample::BY, webhooks::RetryDecision,
+    State, StoredOrder, activity::epoch_day, sample::TEST_AUTHOR, webhooks::RetryDecision,
 };
 use parcelo_types::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
@@ -71,7 +71,7 @@ async fn serve_order(store: &Store, number: &str, count: u32) {
 async fn this_version_runs_on_the_schema_of_the_next() {
     let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
-    before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    before.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     serve_order(&before, "SB-NEXT-0001", 1).await;
     run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
     let versions = query(&address, READ_SCHEMA_VERSIONS);

@@ -3,7 +3,7 @@
 
 use parcelo_domain::{
     Millis,
-    sample::BY,
+    sample::TEST_AUTHOR,
     webhooks::{DeliveryLease, DisabledBy, RetryDecision},
 };
 
@@ -76,13 +76,16 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                     let decision = decisions[random.usize(..decisions.len())];
                     store.settle(lease, outcome(now, 200), decision).await.unwrap();
                 }
-                11 => store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap(),
-                12 => drop(store.set_endpoint(endpoint(tenant), &BY).await.unwrap()),
+                11 => store
+                    .disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR)
+                    .await
+                    .unwrap(),
+                12 => drop(store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap()),
                 13 => {
                     let missed = EventsToReplay::MissedSince(Millis(0));
                     store.replay(tenant, missed, now).await.unwrap();
                 }
-                14 if random.bool() => store.remove_endpoint(tenant, &BY).await.unwrap(),
+                14 if random.bool() => store.remove_endpoint(tenant, &TEST_AUTHOR).await.unwrap(),
                 14 => drop(store.reset(tenant).await.unwrap()),
                 15 => begin_reset(&store, tenant).await,
                 16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
@@ -108,7 +111,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
 #[tokio::test]
 async fn restoring_a_snapshot_reuses_no_lease_number() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let snapshot = store.copy().unwrap();
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
@@ -122,7 +125,7 @@ async fn restoring_a_snapshot_reuses_no_lease_number() {
 #[tokio::test]
 async fn events_before_a_reset_are_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..6 {
         enqueue(&store, tenant, event).await;
     }
@@ -144,8 +147,8 @@ async fn events_before_a_reset_are_never_leased_settled_replayed_or_missed() {
     assert_eq!(settled, Settled::Late);
     assert_eq!(store.replay(tenant, EventsToReplay::MissedSince(Millis(0)), day).await.unwrap(), 0);
     store.end_leases(NOW).await.unwrap();
-    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.reschedule_deliveries(Millis(0)).await.unwrap(), 0);
     assert_nothing_pending().await;
 
@@ -163,7 +166,7 @@ async fn events_before_a_reset_are_never_leased_settled_replayed_or_missed() {
 #[tokio::test]
 async fn an_unreadable_attempt_does_not_hide_the_rest_of_the_log() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..2 {
         enqueue(&store, tenant, event).await;
     }

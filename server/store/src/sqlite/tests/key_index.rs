@@ -352,12 +352,12 @@ async fn damaged_key_chunks_cause_no_second_record_and_no_failure() {
         "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
     let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
     let other = "UPDATE key_chunks SET keys = (SELECT keys FROM key_chunks WHERE up_to = 256) WHERE up_to = 768";
-    let gone = "DELETE FROM key_chunks WHERE up_to = 768";
+    let delete_chunk = "DELETE FROM key_chunks WHERE up_to = 768";
     let first_gone = "DELETE FROM key_chunks WHERE up_to = 256";
     let cut = "UPDATE key_chunks SET keys = substr(keys, 1, 1000)";
     let empty = "UPDATE key_chunks SET keys = x''";
     let too_far = "UPDATE key_chunks SET up_to = up_to + 100000 WHERE up_to = (SELECT max(up_to) FROM key_chunks)";
-    for sql in [bit, sector, other, gone, first_gone, cut, empty, too_far] {
+    for sql in [bit, sector, other, delete_chunk, first_gone, cut, empty, too_far] {
         assert_no_second_record(sql, |path| change(path, sql)).await;
     }
     for leaf in [0, 1, usize::MAX] {

@@ -25,7 +25,7 @@ use crate::{
     erase::Eraser,
     generations::home,
     pages::Budget,
-    sql::{Sql, given},
+    sql::{Sql, params},
     tests::conformance::{self, SECRET},
 };
 
@@ -112,7 +112,7 @@ pub(super) async fn erase_some(store: &Store, sandbox: Tenant, rows: u64) -> Del
             home!("number"),
             " = $1 ORDER BY number LIMIT 1"
         );
-        let first = db.first(first, given![sandbox.number()], |row| row.get::<i64>(0)).await?;
+        let first = db.first(first, params![sandbox.number()], |row| row.get::<i64>(0)).await?;
         let Some(number) = first else { return Ok(Deleted::default()) };
         let mut budget = Budget::new(rows, Duration::from_secs(3600));
         let mut eraser = Eraser::new(db, &mut budget);

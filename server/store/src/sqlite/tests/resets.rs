@@ -6,7 +6,7 @@ use std::path::Path;
 use futures_util::future::join_all;
 use parcelo_domain::{
     CarrierException, CarrierReport, CarrierRowId, Changes, Millis, ParcelRow, Scan, State, Step,
-    StoreOp, Tenant, credentials::CarrierScope, sample::BY,
+    StoreOp, Tenant, credentials::CarrierScope, sample::TEST_AUTHOR,
 };
 use parcelo_types::{Awb, Environment, model::Deleted, rules::check_list};
 use rusqlite::Connection;
@@ -62,8 +62,8 @@ fn full_history(parcel: &ParcelRow, manifest_id: u128) -> Vec<StoreOp> {
 /// delivered and undelivered webhooks.
 async fn create_full_sandbox(store: &Store) -> ParcelRow {
     let key = credential("car", 1, Environment::Sandbox);
-    store.insert_credential::<CarrierScope>(key, &BY).await.unwrap();
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    store.insert_credential::<CarrierScope>(key, &TEST_AUTHOR).await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.commit(create(sandbox(1), NUMBER, 1)).await, CommitOutcome::Committed);
     let parcel = row(store, NUMBER).await.unwrap();
     apply(store, full_history(&parcel, 1)).await;

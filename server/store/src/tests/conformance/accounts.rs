@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use parcelo_domain::{
     AccountRowId, Shop, Tenant,
-    sample::BY,
+    sample::TEST_AUTHOR,
     session::{PasswordLogin, Session},
 };
 
@@ -49,19 +49,19 @@ async fn the_last_shop_settings_apply(store: Store) {
     let two = store.account("two", "acc_2".to_owned(), NOW).await.unwrap();
     assert_eq!(store.shop(one).await.unwrap(), Shop::default(), "it has no settings at first");
     let first = Shop::parse("Café «Quito» 'x'", "+593 99 123 4567").unwrap();
-    store.set_shop(one, &first, &BY).await.unwrap();
+    store.set_shop(one, &first, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.shop(one).await.unwrap(), first);
     let second = Shop::parse("", "https://shop.example/help").unwrap();
-    store.set_shop(one, &second, &BY).await.unwrap();
+    store.set_shop(one, &second, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.shop(one).await.unwrap(), second, "the last settings replace earlier ones");
     assert_eq!(store.shop(two).await.unwrap(), Shop::default(), "each account has its own");
-    store.set_shop(one, &Shop::default(), &BY).await.unwrap();
+    store.set_shop(one, &Shop::default(), &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.shop(one).await.unwrap(), Shop::default());
 }
 
 async fn create_login(store: &Store, name: &str) -> (AccountRowId, PasswordLogin) {
     let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
-    store.set_password(account, format!("hash of {name}"), NOW, &BY).await.unwrap();
+    store.set_password(account, format!("hash of {name}"), NOW, &TEST_AUTHOR).await.unwrap();
     (account, store.login(name).await.unwrap().unwrap())
 }
 
@@ -74,7 +74,7 @@ async fn a_new_password_invalidates_the_previous_one(store: Store) {
     assert!(login == PasswordLogin { account: shop, password: "hash of shop".into() });
     let ends = NOW.plus(9);
     assert!(store.begin_session(login.clone(), ([1; 32], ends), None).await.unwrap());
-    store.set_password(shop, "another hash".to_owned(), NOW, &BY).await.unwrap();
+    store.set_password(shop, "another hash".to_owned(), NOW, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.login("shop").await.unwrap().unwrap().password, "another hash");
     assert_eq!(store.session(&[1; 32]).await.unwrap(), None, "a new password ends all sessions");
     let begun = store.begin_session(login, ([2; 32], ends), None).await.unwrap();

@@ -3,7 +3,7 @@
 use parcelo_domain::{
     AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId, Changes,
     Event, NewCredential, ParcelRow, Scan, State, StoreOp, Version, credentials::CarrierScope,
-    sample::BY,
+    sample::TEST_AUTHOR,
 };
 use parcelo_types::Environment;
 
@@ -95,7 +95,7 @@ async fn a_repeated_carrier_event_changes_nothing(store: Store) {
 async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) {
     let parcel = create_parcel(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let new = key(1, Environment::Sandbox, "Andes Cargo");
-    let key: CarrierKeyRecord = store.insert_credential(new, &BY).await.unwrap();
+    let key: CarrierKeyRecord = store.insert_credential(new, &TEST_AUTHOR).await.unwrap();
     let exception = |id: &str, from| CarrierException {
         tenant: parcel.tenant,
         parcel: parcel.key,
@@ -138,7 +138,7 @@ fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Enviro
 
 async fn keys_with_the_same_name_belong_to_one_carrier(store: Store) {
     let insert = |number, environment, name| {
-        store.insert_credential::<CarrierScope>(key(number, environment, name), &BY)
+        store.insert_credential::<CarrierScope>(key(number, environment, name), &TEST_AUTHOR)
     };
     let one = insert(1, Environment::Sandbox, "Andes Cargo").await.unwrap();
     let two = insert(2, Environment::Sandbox, "Andes Cargo").await.unwrap();
@@ -154,7 +154,7 @@ async fn keys_with_the_same_name_belong_to_one_carrier(store: Store) {
     let found = store.credential_by_hash::<CarrierScope>(&[2; 32]).await.unwrap();
     assert_eq!(found, Some(two.clone()));
     let revoke = async |id, after| {
-        store.revoke_credential::<CarrierScope>(id, NOW.plus(after), &BY).await.unwrap()
+        store.revoke_credential::<CarrierScope>(id, NOW.plus(after), &TEST_AUTHOR).await.unwrap()
     };
     let revoked = revoke("car_1", 5).await.unwrap();
     assert_eq!(revoked.revoked_at, Some(NOW.plus(5)));

@@ -6,7 +6,7 @@ use parcelo_domain::{
         BURST_DELAY_MILLIS, DisabledMailKinds, DropReason, LEASE_MILLIS, LoggedMail, MailDecision,
         MailKind, MailLease, MailRecipient, MailStatus, OptOut,
     },
-    sample::BY,
+    sample::TEST_AUTHOR,
 };
 
 use super::{NOW, changes_to, commit, create_parcel, empty_changes, move_parcel, row, sandbox};
@@ -249,10 +249,10 @@ async fn e_mails_are_counted_by_counter_and_period(store: Store) {
 async fn kinds_are_switched_off_for_one_account(store: Store) {
     let (one, other) = (AccountRowId(1), AccountRowId(2));
     let off = DisabledMailKinds::default().with(MailKind::Held).with(MailKind::Delivered);
-    store.set_mails_off(one, off, &BY).await.unwrap();
+    store.set_mails_off(one, off, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.mails_off(one).await.unwrap(), off);
     assert_eq!(store.mails_off(other).await.unwrap(), DisabledMailKinds::default());
-    store.set_mails_off(one, DisabledMailKinds::default(), &BY).await.unwrap();
+    store.set_mails_off(one, DisabledMailKinds::default(), &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.mails_off(one).await.unwrap(), DisabledMailKinds::default());
 }
 

@@ -99,8 +99,8 @@ async fn given_and_generated_numbers_are_unique_together(store: Store) {
     for (tenant, text, key) in
         [(sandbox(1), number(7), 2), (sandbox(2), number(7).to_lowercase(), 3)]
     {
-        let given = create(tenant, &text, key);
-        assert_eq!(store.commit(given).await, CommitOutcome::DuplicateTracking);
+        let params = create(tenant, &text, key);
+        assert_eq!(store.commit(params).await, CommitOutcome::DuplicateTracking);
     }
     assert_eq!(find(&store, Environment::Sandbox, &number(7)).await, ours);
     create_parcel(&store, production(1), &number(7)).await;

@@ -3,7 +3,7 @@
 use parcelo::webhook::Secret;
 use parcelo_domain::{
     Millis, State, Tenant,
-    sample::BY,
+    sample::TEST_AUTHOR,
     webhooks::{
         AttemptResult, DeliveryLease, DeliveryStatus, DisabledBy, Endpoint, EndpointResponse,
         EventSubject, LEASE_MILLIS, OutboxEvent, RetryDecision, WebhookEventKind,
@@ -73,13 +73,13 @@ pub(crate) async fn lease(
 
 pub(crate) fn outcome(at: Millis, status: u16) -> AttemptResult {
     let response = EndpointResponse { status, retry_after: None, body_prefix: b"so".to_vec() };
-    AttemptResult { at, millis: 1, answer: Ok(response) }
+    AttemptResult { at, millis: 1, response: Ok(response) }
 }
 
 /// Creates a tenant with an endpoint and this many waiting tests.
 async fn tenant_with_endpoint(store: &Store, events: u64) -> Tenant {
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..events {
         enqueue(store, tenant, event).await;
     }
@@ -95,29 +95,32 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
     let tenant = sandbox(1);
     assert!(store.endpoint(tenant).await.unwrap().is_none());
     assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), None);
-    let first = store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    let first = store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     let other = Endpoint {
         url: "https://shop.example/other".to_owned(),
         secret: Secret::from_random(&[8; 32]),
         ..endpoint(tenant)
     };
-    let changed = store.set_endpoint(other.clone(), &BY).await.unwrap();
+    let changed = store.set_endpoint(other.clone(), &TEST_AUTHOR).await.unwrap();
     assert_eq!((changed.url.as_str(), changed.tenant), (other.url.as_str(), tenant));
     assert_eq!(changed.secret.as_bytes(), first.secret.as_bytes(), "it keeps its secret");
     assert!(store.endpoint(sandbox(2)).await.unwrap().is_none(), "no other tenant has it");
     enqueue(&store, tenant, 1).await;
-    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
-    store.enable_endpoint(tenant, &BY).await.unwrap();
+    store.enable_endpoint(tenant, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.disabled_endpoint(tenant).await.unwrap(), None);
-    store.remove_endpoint(tenant, &BY).await.unwrap();
+    store.remove_endpoint(tenant, &TEST_AUTHOR).await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().is_none());
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "held for a later endpoint");
 }
 
 async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    store.rotate_secret(tenant, (None, Secret::from_random(&[8; 32])), NOW, &BY).await.unwrap();
+    store
+        .rotate_secret(tenant, (None, Secret::from_random(&[8; 32])), NOW, &TEST_AUTHOR)
+        .await
+        .unwrap();
     let found = store.endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
     assert_eq!(found.old.len(), 1);
@@ -126,7 +129,7 @@ async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
     // It replaces only the named secret, if one is named.
     for (replaced, is_done) in [(7, false), (8, true), (8, false)] {
         let secrets = (Some(Secret::from_random(&[replaced; 32])), Secret::from_random(&[9; 32]));
-        let done = store.rotate_secret(tenant, secrets, NOW, &BY).await.unwrap();
+        let done = store.rotate_secret(tenant, secrets, NOW, &TEST_AUTHOR).await.unwrap();
         assert_eq!(done, is_done, "{replaced}");
     }
     assert_eq!(store.endpoint(tenant).await.unwrap().unwrap().old.len(), 2);
@@ -224,7 +227,7 @@ async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
     ];
     for (account, (decision, status, settled)) in (1..).zip(table) {
         let tenant = sandbox(account);
-        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+        store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
         enqueue(&store, tenant, account.unsigned_abs()).await;
         let one = lease(&store, tenant, 1, NOW).await.remove(0);
         let answer = store.settle(one, outcome(NOW.plus(3), 500), decision).await.unwrap();
@@ -233,7 +236,7 @@ async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
         assert_eq!(logged.delivery_status, status, "{decision:?}");
         let attempt = &logged.attempts[0];
         assert_eq!((attempt.number, attempt.at, attempt.status), (1, NOW.plus(3), Some(500)));
-        assert_eq!(attempt.answer, b"so");
+        assert_eq!(attempt.response, b"so");
         let due = matches!(decision, RetryDecision::Retry { .. }).then_some(later);
         assert_eq!(logged.due, due, "{decision:?}");
     }
@@ -256,7 +259,7 @@ async fn a_late_answer_changes_nothing(store: Store) {
 async fn forgetting_an_event_deletes_its_log(store: Store) {
     let (one, other) = (sandbox(1), sandbox(2));
     for (tenant, event) in [(one, 1), (other, 2)] {
-        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+        store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
         if tenant == other {
             store.forget(lease(&store, one, 1, NOW).await.remove(0)).await.unwrap();
         }
@@ -297,12 +300,12 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     let tenant = tenant_with_endpoint(&store, 600).await;
     let commits = || store.stats().commits;
     let before = commits();
-    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
     assert!(commits() - before >= 3, "{}", commits() - before);
     let held = store.deliveries(tenant, 1_000).await.unwrap();
     assert_eq!(held.len(), 600);
     assert!(held.iter().all(|logged| logged.delivery_status == DeliveryStatus::Held));
-    store.enable_endpoint(tenant, &BY).await.unwrap();
+    store.enable_endpoint(tenant, &TEST_AUTHOR).await.unwrap();
     let before = commits();
     let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
@@ -325,7 +328,7 @@ async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
     assert!(store.write(off).await.unwrap());
     assert!(store.hold_page(tenant).await.unwrap() >= 250);
     // If the endpoint is on again before the next page, nothing more is held.
-    store.enable_endpoint(tenant, &BY).await.unwrap();
+    store.enable_endpoint(tenant, &TEST_AUTHOR).await.unwrap();
     let log = store.deliveries(tenant, 1_000).await.unwrap();
     let waiting = log.iter().filter(|logged| logged.delivery_status == DeliveryStatus::Waiting);
     assert_eq!((log.len(), waiting.count()), (260, 0), "no event waits behind a held one");
@@ -333,7 +336,7 @@ async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
 
 async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
     enqueue(&store, tenant, 1).await;
     assert_eq!(store.replay(tenant, EventsToReplay::MissedSince(Millis(0)), NOW).await.unwrap(), 0);
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
