@@ -32,8 +32,8 @@ impl<T: Transport> Transport for Guard<T> {
             }
             request.headers_mut().insert("x-warehouse", HeaderValue::from_static("quito-2"));
             let method = request.method().clone();
-            let answer = self.inner.send(request).await;
-            answer.inspect(|answer| println!("{method}: {}", answer.status()))
+            let response = self.inner.send(request).await;
+            response.inspect(|response| println!("{method}: {}", response.status()))
         }
         .boxed()
     }

@@ -123,7 +123,7 @@ pub(super) async fn get_documents<'a>(
                 Ok(SavedLabel { tracking_number: number.clone(), format, file, bytes })
             });
             let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
-            let saved = FoundItems { asked: numbers.len(), found };
+            let saved = FoundItems { requested_count: numbers.len(), found };
             Ok(CommandOutcome::report(saved).failing(failure))
         }
         LabelTarget::Stdout => {

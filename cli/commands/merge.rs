@@ -44,9 +44,9 @@ pub(super) async fn get(
     {
         return Err(failure);
     }
-    let asked = numbers.len().div_ceil(MAX_MERGED);
-    let done = CommandOutcome::report(FoundItems { asked, found }).failing(failure);
-    Ok(if asked > 1 { done.note(texts::SEVERAL_FILES) } else { done })
+    let requested_count = numbers.len().div_ceil(MAX_MERGED);
+    let done = CommandOutcome::report(FoundItems { requested_count, found }).failing(failure);
+    Ok(if requested_count > 1 { done.note(texts::SEVERAL_FILES) } else { done })
 }
 
 /// Saves labels as one file, or as numbered files if there are too many for one. If a file cannot be saved, the failure

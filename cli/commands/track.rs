@@ -29,7 +29,7 @@ pub(super) async fn records(
     if let [number] = numbers {
         let request = client.tracking().get(number).history(history);
         let record = call::execute_read(request).await?.into_inner();
-        return Ok((FoundItems { asked: 1, found: vec![record] }, None));
+        return Ok((FoundItems { requested_count: 1, found: vec![record] }, None));
     }
     let results = call::execute_read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
@@ -45,7 +45,8 @@ pub(super) async fn records(
             }
         }
     }
-    let asked = numbers.len();
-    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), asked, failed));
-    Ok((FoundItems { asked, found }, failure))
+    let requested_count = numbers.len();
+    let failure =
+        (!failed.is_empty()).then(|| Failure::for_items(found.len(), requested_count, failed));
+    Ok((FoundItems { requested_count, found }, failure))
 }

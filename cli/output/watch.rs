@@ -119,5 +119,5 @@ impl Screen {
 }
 
 fn tracked(found: Vec<TrackingRecord>) -> FoundItems<TrackingRecord> {
-    FoundItems { asked: found.len(), found }
+    FoundItems { requested_count: found.len(), found }
 }

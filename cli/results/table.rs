@@ -56,14 +56,14 @@ pub(crate) fn items<'a>(values: impl IntoIterator<Item: Serialize + 'a>) -> Item
 /// array, even if only one of them was found.
 #[derive(Debug)]
 pub(crate) struct FoundItems<T> {
-    pub(crate) asked: usize,
+    pub(crate) requested_count: usize,
     pub(crate) found: Vec<T>,
 }
 
 impl<T: Serialize> Serialize for FoundItems<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &*self.found {
-            [one] if self.asked == 1 => one.serialize(serializer),
+            [one] if self.requested_count == 1 => one.serialize(serializer),
             several => several.serialize(serializer),
         }
     }

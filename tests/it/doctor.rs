@@ -31,7 +31,7 @@ async fn every_check_passes_except_a_clock_months_ahead() {
     assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
     let csv = shop.run("doctor -o csv");
     assert!(csv.text().starts_with("check,state,detail,hint\nprofile,ok,"), "{csv:?}");
-    let people = ["en", "es"].map(|language| {
+    let text_output = ["en", "es"].map(|language| {
         let text = shop.run(&format!("doctor --lang {language}")).text().to_owned();
         let text = text.replace(shop.server.url(), "http://127.0.0.1:8081");
         let mut lines: Vec<_> = text.lines().map(str::trim_end).collect();
@@ -43,7 +43,7 @@ async fn every_check_passes_except_a_clock_months_ahead() {
         });
         lines.join("\n") + "\n"
     });
-    insta::assert_snapshot!("doctor", people.join("---\n"));
+    insta::assert_snapshot!("doctor", text_output.join("---\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,9 +73,9 @@ async fn the_first_failed_check_sets_the_exit_code() {
             "{address}: {output:?}"
         );
         assert_eq!(output.error()["code"], json!("DOCTOR"), "{address}");
-        let people = dir.run("doctor --lang es");
-        assert_eq!(people.code, code, "{address}");
-        assert!(people.text().contains("falló"), "{people:?}");
+        let text_output = dir.run("doctor --lang es");
+        assert_eq!(text_output.code, code, "{address}");
+        assert!(text_output.text().contains("falló"), "{text_output:?}");
     }
 }
 
@@ -103,8 +103,8 @@ async fn a_mistyped_key_is_shown_with_its_source() {
         assert!(detail.contains(place), "{detail}");
         assert!(!output.shows(&typo), "{output:?}");
     }
-    let people = dir.run("doctor");
-    let printed = format!("{}{}", people.text(), people.stderr);
+    let text_output = dir.run("doctor");
+    let printed = format!("{}{}", text_output.text(), text_output.stderr);
     assert_eq!(printed.matches("looks mistyped").count(), 1, "{printed}");
 }
 

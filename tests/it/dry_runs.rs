@@ -38,9 +38,9 @@ async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
         ("api DELETE /api/v1/health", "DELETE", "/api/v1/health"),
     ];
     for (line, method, path) in table {
-        let people = dir.run(&format!("{line} --dry-run"));
-        assert_eq!((people.code, &*people.stderr), (0, ""), "{line}");
-        let curl = people.text();
+        let text_output = dir.run(&format!("{line} --dry-run"));
+        assert_eq!((text_output.code, &*text_output.stderr), (0, ""), "{line}");
+        let curl = text_output.text();
         assert!(curl.starts_with(&format!("curl -X {method} 'http://127.0.0.1:")), "{curl}");
         assert!(curl.contains(&format!("{path}'")), "{line}: {curl}");
         assert!(curl.contains("'x-api-key: pk_test_***'"), "{curl}");

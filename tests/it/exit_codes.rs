@@ -60,8 +60,11 @@ async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
     );
     assert!(output.error()["hint"].to_string().contains("SSL_CERT_FILE"), "{output:?}");
     assert_eq!(peer.connections.load(Ordering::Relaxed), 1, "a retry could not succeed");
-    let people = run("health --lang es", &[]);
-    assert!(people.stderr.contains("El servicio no pudo probar su identidad (TLS)"), "{people:?}");
+    let text_output = run("health --lang es", &[]);
+    assert!(
+        text_output.stderr.contains("El servicio no pudo probar su identidad (TLS)"),
+        "{text_output:?}"
+    );
 
     fs::write(shop.dir.path("authority.pem"), &peer.authority).unwrap();
     let authority = shop.dir.path("authority.pem");
@@ -277,9 +280,12 @@ async fn an_interrupted_read_exits_with_8_and_a_write_with_9() {
         &fake_servers::start_closing_connections().await,
     );
     assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
-    let people = dir.run("order create order.json --lang es");
-    assert_eq!(people.code, 9, "{people:?}");
-    assert!(people.stderr.contains("clave de idempotencia order-SB-SUCCESS-0001"), "{people:?}");
+    let text_output = dir.run("order create order.json --lang es");
+    assert_eq!(text_output.code, 9, "{text_output:?}");
+    assert!(
+        text_output.stderr.contains("clave de idempotencia order-SB-SUCCESS-0001"),
+        "{text_output:?}"
+    );
     let error = dir.run("order create order.json -o json");
     assert_eq!(error.code, 9);
     assert_eq!(error.error()["mayHaveExecuted"], true);

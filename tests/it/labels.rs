@@ -183,10 +183,10 @@ async fn get_refuses_unknown_numbers_and_unwritable_targets() {
 #[tokio::test(flavor = "multi_thread")]
 async fn show_describes_a_label_even_after_a_void() {
     let shop = TestShop::with_two_parcels().await;
-    let people = shop.run("label show SB-SUCCESS-0001");
-    assert_eq!((people.code, &*people.stderr), (0, ""));
-    insta::assert_snapshot!("label", without_link(people.text()));
-    assert!(people.text().contains("sig="), "{people:?}");
+    let text_output = shop.run("label show SB-SUCCESS-0001");
+    assert_eq!((text_output.code, &*text_output.stderr), (0, ""));
+    insta::assert_snapshot!("label", without_link(text_output.text()));
+    assert!(text_output.text().contains("sig="), "{text_output:?}");
     let label = shop.run("label show SB-SUCCESS-0001 -o json").json();
     assert_eq!((&label["version"], &label["reprintCount"]), (&json!(1), &json!(0)));
     assert!(label["labelId"].as_str().unwrap().starts_with("lbl_"));
@@ -224,10 +224,10 @@ async fn a_reprint_creates_one_marked_version_per_key() {
     let again = format!("label reprint SB-SUCCESS-0001 --reason Torn --idempotency-key {key}");
     let replayed = shop.run(&format!("{again} -o json")).json();
     assert_eq!((&replayed["outcome"], &replayed["version"]), (&json!("replayed"), &json!(2)));
-    let people = shop.run(&again);
-    assert!(people.text().contains(key), "{people:?}");
+    let text_output = shop.run(&again);
+    assert!(text_output.text().contains(key), "{text_output:?}");
     for note in ["no new version", "parcelo label get SB-SUCCESS-0001"] {
-        assert!(people.stderr.contains(note), "{people:?}");
+        assert!(text_output.stderr.contains(note), "{text_output:?}");
     }
     let zpl = shop.run("label get SB-SUCCESS-0001 -f zpl -d -");
     assert!(zpl.text().contains("R1"), "{zpl:?}");

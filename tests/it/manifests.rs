@@ -84,9 +84,9 @@ async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
         ["SB-UNKNOWN-01", "PARCEL_NOT_FOUND"]
     ]);
     assert_eq!(json!(items), expected);
-    let people = shop.run(&format!("{line} --lang es"));
+    let text_output = shop.run(&format!("{line} --lang es"));
     for text in ["  SB-UNKNOWN-01: No existe", "Quite estos paquetes"] {
-        assert!(people.stderr.contains(text), "{people:?}");
+        assert!(text_output.stderr.contains(text), "{text_output:?}");
     }
     assert_eq!(shop.run("track SB-SUCCESS-0001 -o json").json()["status"], "LABEL_GENERATED");
 }

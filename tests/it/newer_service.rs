@@ -37,9 +37,12 @@ async fn a_manifest_with_unknown_values_is_printed_completely() {
         "declaredValues":[{"currency":"XYZ","amount":4.5},{"odd":1}],"destinationCountries":["EC","XK"],
         "trackingNumbers":["SB-SUCCESS-0001","NEW/1"],"submittedAt":"2026-01-10T15:05:00.000Z"}}"#;
     let dir = dir_with_response(manifest).await;
-    let people = dir.run("manifest show man_1");
+    let text_output = dir.run("manifest show man_1");
     for expected in ["NEW-1", "XYZ 4.50", r#"{"odd":1}"#, "EC, XK", "  NEW/1\n"] {
-        assert!(people.code == 0 && people.text().contains(expected), "{expected}: {people:?}");
+        assert!(
+            text_output.code == 0 && text_output.text().contains(expected),
+            "{expected}: {text_output:?}"
+        );
     }
     let json = dir.run("manifest show man_1 -o json").json();
     assert_eq!(json["trackingNumbers"], json!(["SB-SUCCESS-0001", "NEW/1"]));
@@ -72,9 +75,9 @@ async fn a_void_names_the_unreadable_row() {
         {"trackingNumber":"SB-NUMBER-0001","voided":true,"status":"GONE"},{"odd":1}]}}"#;
     let dir = dir_with_response(voided).await;
     let line = "order void SB-NUMBER-0001 SB-NUMBER-0002";
-    let people = dir.run(line);
-    assert!(people.code == 10 && people.text().contains("GONE"), "{people:?}");
-    assert!(people.stderr.contains(r#"{"odd":1}"#), "{people:?}");
+    let text_output = dir.run(line);
+    assert!(text_output.code == 10 && text_output.text().contains("GONE"), "{text_output:?}");
+    assert!(text_output.stderr.contains(r#"{"odd":1}"#), "{text_output:?}");
     let json = dir.run(&format!("{line} -o json"));
     assert_eq!((json.code, &json.json()["results"][1]), (10, &json!({"odd": 1})));
     let csv = dir.run(&format!("{line} -o csv"));

@@ -162,10 +162,13 @@ async fn create_fails_with_the_exit_code_of_the_reason() {
     ];
     for (content, code, word, field) in table {
         fs::write(shop.dir.path("bad.json"), content).unwrap();
-        let people = shop.run("order create bad.json");
-        assert_eq!((people.code, &*people.stdout), (code, &b""[..]), "{people:?}");
-        assert!(people.stderr.contains(word) && people.stderr.contains("hint:"), "{people:?}");
-        assert!(people.stderr.contains(field), "{people:?}");
+        let text_output = shop.run("order create bad.json");
+        assert_eq!((text_output.code, &*text_output.stdout), (code, &b""[..]), "{text_output:?}");
+        assert!(
+            text_output.stderr.contains(word) && text_output.stderr.contains("hint:"),
+            "{text_output:?}"
+        );
+        assert!(text_output.stderr.contains(field), "{text_output:?}");
         let machine = shop.run("order create bad.json -o json");
         assert_eq!((machine.code, &*machine.stdout), (code, &b""[..]), "{machine:?}");
         assert_eq!(machine.error()["code"], word);
@@ -322,8 +325,8 @@ async fn a_misspelt_field_is_named_with_the_missing_one() {
     let shop = TestShop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");
     fs::write(shop.dir.path("odd.json"), misspelt).unwrap();
-    let people = shop.run("order create odd.json");
-    assert!(people.stderr.contains("warning: reciever:"), "{people:?}");
+    let text_output = shop.run("order create odd.json");
+    assert!(text_output.stderr.contains("warning: reciever:"), "{text_output:?}");
     let error = shop.run("order create odd.json -o json").error();
     assert_eq!(error["fields"][0]["field"], "receiver");
     assert_eq!(error["warnings"][0]["field"], "reciever");
@@ -409,9 +412,12 @@ fn validate_prints_text_and_csv() {
     bad["receiver"]["address"]["province"] = Value::Null;
     bad["colour"] = json!("red");
     dir.write("bad.json", &bad);
-    let people = dir.run("order validate order.json bad.json");
-    assert_eq!(people.code, 3);
-    insta::assert_snapshot!("validate", format!("{}---\n{}", people.text(), people.stderr));
+    let text_output = dir.run("order validate order.json bad.json");
+    assert_eq!(text_output.code, 3);
+    insta::assert_snapshot!(
+        "validate",
+        format!("{}---\n{}", text_output.text(), text_output.stderr)
+    );
     let csv = dir.run("order validate order.json bad.json -o csv");
     let rows: Vec<_> = csv.text().lines().collect();
     assert_eq!(rows[0], "file,index,valid,severity,field,code,message,suggestion");

@@ -30,9 +30,12 @@ fn numbers(list: &Value) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_newest_first_and_shows_its_position() {
     let shop = shop_with_five_parcels().await;
-    let people = shop.run("parcel list --limit 2");
-    assert_eq!(people.code, 0, "{people:?}");
-    insta::assert_snapshot!("parcels", format!("{}---\n{}", people.text(), people.stderr));
+    let text_output = shop.run("parcel list --limit 2");
+    assert_eq!(text_output.code, 0, "{text_output:?}");
+    insta::assert_snapshot!(
+        "parcels",
+        format!("{}---\n{}", text_output.text(), text_output.stderr)
+    );
 
     let page = shop.run("parcel list --limit 2 --page 2 -o json");
     assert_eq!((page.code, &*page.stderr), (0, ""));
@@ -61,8 +64,8 @@ async fn all_lists_every_page_in_every_format() {
     assert_eq!(shop.run("parcel list --all -o json").json(), all.json());
     let lines = shop.run("parcel list --all --limit 1 -o ndjson").lines();
     assert_eq!(json!(lines), all.json()["parcels"]);
-    let people = shop.run("parcel list --all --limit 2");
-    assert_eq!((people.text().lines().count(), &*people.stderr), (6, ""));
+    let text_output = shop.run("parcel list --all --limit 2");
+    assert_eq!((text_output.text().lines().count(), &*text_output.stderr), (6, ""));
 
     let csv = shop.run("parcel list --all -o csv");
     let rows: Vec<_> = csv.text().lines().collect();
@@ -206,9 +209,9 @@ async fn a_reset_deletes_everything_only_after_confirmation() {
     assert_eq!(typed.code, 2, "no confirmation is read from a pipe: {typed:?}");
     assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 5);
 
-    let people = shop.run("sandbox reset --yes --lang es");
-    assert_eq!((people.code, &*people.stderr), (0, ""));
-    assert!(people.text().contains("Paquetes borrados"), "{people:?}");
+    let text_output = shop.run("sandbox reset --yes --lang es");
+    assert_eq!((text_output.code, &*text_output.stderr), (0, ""));
+    assert!(text_output.text().contains("Paquetes borrados"), "{text_output:?}");
     assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 0);
     assert_eq!(shop.run("track SB-NUMBER-0001").code, 5);
 

@@ -129,14 +129,14 @@ async fn profiles_are_listed_without_their_keys() {
         &dir,
         &format!("{}\n# mine\n[profiles.two]\n", fs::read_to_string(file(&dir)).unwrap()),
     );
-    let people = dir.run("config list --lang en");
+    let text_output = dir.run("config list --lang en");
     let expected = format!(
         "Profile  Current  Address{:pad$}API key      Language  Output\none      *        {url}  pk_test_***  es\ntwo\n",
         "",
         url = shop.server.url(),
         pad = shop.server.url().len() - 5,
     );
-    assert_eq!(people.text(), expected);
+    assert_eq!(text_output.text(), expected);
     let expected = json!({"name": "one", "current": true, "baseUrl": shop.server.url(),
         "key": "pk_test_***", "language": "es", "output": null});
     assert_eq!(dir.run("config list -o json").json()[0], expected);

@@ -7,9 +7,9 @@ use crate::shop::TestShop;
 #[tokio::test(flavor = "multi_thread")]
 async fn track_shows_the_status_in_every_format() {
     let shop = TestShop::with_two_parcels().await;
-    let people = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
-    assert_eq!((people.code, &*people.stderr), (0, ""));
-    insta::assert_snapshot!("track", people.text());
+    let text_output = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
+    assert_eq!((text_output.code, &*text_output.stderr), (0, ""));
+    insta::assert_snapshot!("track", text_output.text());
 
     let one = shop.run("track SB-SUCCESS-0001 -o json").json();
     assert_eq!(

@@ -118,9 +118,9 @@ async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
             output.stdout.is_empty() && output.error()["hint"].is_string(),
             "{numbers}: {output:?}"
         );
-        let people = shop.run(&format!("order void {numbers}"));
+        let text_output = shop.run(&format!("order void {numbers}"));
         for number in numbers.split(' ') {
-            assert!(people.stderr.contains(&format!("  {number}: ")), "{people:?}");
+            assert!(text_output.stderr.contains(&format!("  {number}: ")), "{text_output:?}");
         }
     }
 }

@@ -74,8 +74,8 @@ impl ListenCommand {
 }
 
 /// Ends a listener with output for people, which then says how to turn the webhook off.
-fn assert_ended(people: ListenCommand) {
-    let (code, rest) = people.interrupt_and_wait();
+fn assert_ended(listener: ListenCommand) {
+    let (code, rest) = listener.interrupt_and_wait();
     assert!(code == Some(0) && rest.len() == 1, "{rest:?}");
     assert!(rest[0].contains("turns the webhook off") && rest[0].contains("dashboard"), "{rest:?}");
 }
@@ -96,14 +96,14 @@ async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
 #[tokio::test(flavor = "multi_thread")]
 async fn signed_events_are_shown_in_every_format_until_ctrl_c() {
     let dir = Workdir::new("", "");
-    let mut people = listen(&dir, "");
-    assert_eq!(send(&people.url, &secret(), CHANGE).await, StatusCode::OK);
+    let mut listener = listen(&dir, "");
+    assert_eq!(send(&listener.url, &secret(), CHANGE).await, StatusCode::OK);
     let expected = "2026-01-10 15:05:00 UTC  parcel.status_changed  SB-SUCCESS-0001  \
         In transit → Delivered  Quito, EC";
-    assert_eq!(people.next_line(), expected);
-    assert_eq!(send(&people.url, &secret(), TEST).await, StatusCode::OK);
-    assert_eq!(people.next_line(), "2026-01-10 15:05:00 UTC  webhook.test");
-    assert_ended(people);
+    assert_eq!(listener.next_line(), expected);
+    assert_eq!(send(&listener.url, &secret(), TEST).await, StatusCode::OK);
+    assert_eq!(listener.next_line(), "2026-01-10 15:05:00 UTC  webhook.test");
+    assert_ended(listener);
 
     let mut spanish = listen(&dir, "--lang es");
     send(&spanish.url, &secret(), CHANGE).await;
@@ -148,19 +148,19 @@ async fn listening_and_forwarding_need_no_root_certificates() {
 async fn an_unsigned_event_is_rejected_with_a_reason_and_not_shown() {
     let dir = Workdir::new("", "");
     let other = Secret::from_random(&[8; 32]);
-    let mut people = listen(&dir, "");
-    assert_eq!(send(&people.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
-    assert!(people.stderr_line().contains("rejected: signature mismatch"));
-    let bare = reqwest::Client::new().post(&people.url).body(CHANGE).send().await.unwrap();
+    let mut listener = listen(&dir, "");
+    assert_eq!(send(&listener.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
+    assert!(listener.stderr_line().contains("rejected: signature mismatch"));
+    let bare = reqwest::Client::new().post(&listener.url).body(CHANGE).send().await.unwrap();
     assert_eq!(bare.status(), StatusCode::BAD_REQUEST);
-    assert!(people.stderr_line().contains("rejected: missing header webhook-id"));
-    assert_eq!(send(&people.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
-    assert!(people.stderr_line().contains("rejected: the body is not a valid event"));
-    let get = reqwest::get(&people.url).await.unwrap().status();
+    assert!(listener.stderr_line().contains("rejected: missing header webhook-id"));
+    assert_eq!(send(&listener.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
+    assert!(listener.stderr_line().contains("rejected: the body is not a valid event"));
+    let get = reqwest::get(&listener.url).await.unwrap().status();
     assert_eq!(get, StatusCode::METHOD_NOT_ALLOWED);
     let large = "x".repeat((1 << 20) + 1);
-    assert_eq!(send(&people.url, &secret(), &large).await, StatusCode::PAYLOAD_TOO_LARGE);
-    assert_ended(people);
+    assert_eq!(send(&listener.url, &secret(), &large).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_ended(listener);
 
     let mut program = listen(&dir, "-o ndjson --lang es");
     send(&program.url, &other, CHANGE).await;

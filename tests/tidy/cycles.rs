@@ -1,7 +1,7 @@
 //! Import cycles between files: a reader would have to understand all files of a cycle at once.
 //!
 //! A parent module and its children may import one another, because the parent holds what they share and combines the
-//! parts. A cycle is an offence unless it includes the file of the innermost module that contains all its files: `a.rs`
+//! parts. A cycle is forbidden unless it includes the file of the innermost module that contains all its files: `a.rs`
 //! → `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
 
 use std::collections::BTreeMap;
@@ -13,13 +13,14 @@ use super::{
 
 #[test]
 fn files_do_not_import_one_another_in_cycles() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for root in CRATES {
         let repository = Crate::in_repository(root);
         let cycles = find_cycles(&repository);
-        faults.extend(cycles.iter().map(|cycle| format!("{} → {}", cycle.join(" → "), cycle[0])));
+        violations
+            .extend(cycles.iter().map(|cycle| format!("{} → {}", cycle.join(" → "), cycle[0])));
     }
-    assert_none("files use one another in a cycle", &faults);
+    assert_none("files use one another in a cycle", &violations);
 }
 
 /// Returns cycles that have no file in common, shortest first.

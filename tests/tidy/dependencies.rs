@@ -17,27 +17,27 @@ use super::{
 fn every_dependency_has_its_reason() {
     let (reasons, used) =
         (documented_reasons(), dependencies().into_iter().map(|(_, name)| name).collect());
-    let faults = reasons.symmetric_difference(&used).cloned().collect::<Vec<_>>();
-    assert_none("the manifests and the reasons in docs/decisions.md differ in", &faults);
+    let violations = reasons.symmetric_difference(&used).cloned().collect::<Vec<_>>();
+    assert_none("the manifests and the reasons in docs/decisions.md differ in", &violations);
 }
 
 #[test]
 fn every_crate_uses_what_it_depends_on() {
     let mut named = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let all = dependencies();
     let crates: BTreeSet<_> = all.iter().map(|(folder, _)| folder.as_str()).collect();
     for (folder, name) in &all {
         let words = named.entry(folder).or_insert_with(|| words_in(folder, &crates));
         if !words.contains(&name.replace('-', "_")) {
-            faults.push(format!("{folder}Cargo.toml: {name}"));
+            violations.push(format!("{folder}Cargo.toml: {name}"));
         }
     }
-    assert_none("a crate depends on what its code never names", &faults);
+    assert_none("a crate depends on what its code never names", &violations);
 }
 
-/// Returns the words in a crate's code and in its comments, whose examples are compiled too. Crates in folders of its
-/// folder are left out. The command line is the crate without a folder.
+/// Returns the words in a crate's code and in its comments, whose examples are compiled too. Crates in nested
+/// folders are left out. The command line is the crate at the root, whose folder is empty.
 fn words_in(folder: &str, crates: &BTreeSet<&str>) -> BTreeSet<String> {
     let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[folder] };
     let is_nested = |other: &&&str| other.len() > folder.len() && other.starts_with(folder);
@@ -100,8 +100,8 @@ fn the_sdk_and_the_cli_bring_no_unwanted_crates() {
         let crates = crates_of(package);
         assert!(crates.iter().any(|name| name.starts_with("serde_json ")), "not read: {crates:?}");
         let names: BTreeSet<_> = crates.iter().filter_map(|line| line.split(' ').next()).collect();
-        let faults: Vec<_> = unwanted.iter().filter(|name| names.contains(**name)).collect();
-        assert!(faults.is_empty(), "{package:?} brings {faults:?}");
+        let violations: Vec<_> = unwanted.iter().filter(|name| names.contains(**name)).collect();
+        assert!(violations.is_empty(), "{package:?} pulls in {violations:?}");
     }
 }
 
@@ -109,7 +109,7 @@ fn the_sdk_and_the_cli_bring_no_unwanted_crates() {
 const MAX_SDK_CRATES: usize = 30;
 
 #[test]
-fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
+fn the_sdk_adds_few_crates_to_reqwest_and_tokio() {
     let (mut theirs, mut ours, mut owner) = (BTreeSet::new(), BTreeSet::new(), "");
     let tree = dependency_tree(&["--package", "parcelo", "--prefix", "depth", "--no-dedupe"]);
     for line in tree.lines().filter_map(|line| line.split(" (").next()) {
@@ -117,7 +117,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
         let depth = &line[..line.len() - name.len()];
         owner = if depth == "1" { name.split(' ').next().unwrap() } else { owner };
         match owner {
-            // reqwest's feature `json`, which similar SDKs use too, brings serde_json.
+            // reqwest's feature `json`, which similar SDKs use too, pulls in serde_json.
             "reqwest" | "tokio" | "serde_json" => theirs.insert(name),
             _ => !name.starts_with("parcelo") && ours.insert(name),
         };
@@ -131,7 +131,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
 const MAX_MOCK_CRATES: usize = 40;
 
 #[test]
-fn the_mock_server_brings_few_crates_besides_the_sdk() {
+fn the_mock_server_adds_few_crates_to_the_sdk() {
     let sdk = crates_of(&["--package", "parcelo"]);
     let mock = ["--package", "parcelo-server", "--no-default-features", "--features", "sdk"];
     let crates = crates_of(&mock);

@@ -28,15 +28,15 @@ fn few_doc_comments_open_with_a_question_or_a_preposition() {
         *docs += count;
         found.extend(openings);
     }
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for (folder, (docs, found)) in folders {
         if found.len() * 100 > MAX_PERCENT * docs {
             let count = found.len();
-            faults.push(format!("{folder}: {count} of {docs}, may have {MAX_PERCENT} %:"));
-            faults.extend(found);
+            violations.push(format!("{folder}: {count} of {docs}, may have {MAX_PERCENT} %:"));
+            violations.extend(found);
         }
     }
-    assert_none("a function's doc begins with a verb, a type's with a noun", &faults);
+    assert_none("a function's doc begins with a verb, a type's with a noun", &violations);
 }
 
 /// Returns the number of a file's doc comments, and those that open with one of the words, as `path:line: text`.

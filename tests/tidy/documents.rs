@@ -53,16 +53,16 @@ fn every_list_of_formats_and_settings_is_complete() {
         (line("cli/texts/tools.rs", "FIX_CONFIG = "), line("cli/texts/help.rs", "(\"output\", "));
     let (example, guide) = (line("docs/cli.md", "output = "), read("docs/cli.md"));
     let twice = |text: &str, name: &str| text.matches(name).count() >= 2;
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for format in &formats {
         let is_listed = twice(&hint, format) && twice(&help, format) && example.contains(&**format);
-        faults.extend((!is_listed).then(|| format!("the format {format}")));
+        violations.extend((!is_listed).then(|| format!("the format {format}")));
     }
     for setting in &settings {
         let is_listed = twice(&hint, setting) && guide.contains(&format!("\n{setting} = "));
-        faults.extend((!is_listed).then(|| format!("the setting {setting}")));
+        violations.extend((!is_listed).then(|| format!("the setting {setting}")));
     }
-    assert_none("FIX_CONFIG, the help of --output or docs/cli.md lacks", &faults);
+    assert_none("FIX_CONFIG, the help of --output or docs/cli.md lacks", &violations);
 }
 
 #[test]

@@ -166,20 +166,20 @@ impl Module {
     }
 
     /// Adds the names of a `use` tree such as `a::{self, b::C as D}`.
-    fn add_uses(&mut self, tree: &UseTree, before: &[String], visibility: &Visibility) {
+    fn add_uses(&mut self, tree: &UseTree, prefix: &[String], visibility: &Visibility) {
         let (last, alias) = match tree {
             UseTree::Path(path) => {
-                let before = [before, &[path.ident.to_string()]].concat();
-                return self.add_uses(&path.tree, &before, visibility);
+                let prefix = [prefix, &[path.ident.to_string()]].concat();
+                return self.add_uses(&path.tree, &prefix, visibility);
             }
             UseTree::Group(group) => {
-                return group.items.iter().for_each(|tree| self.add_uses(tree, before, visibility));
+                return group.items.iter().for_each(|tree| self.add_uses(tree, prefix, visibility));
             }
             UseTree::Name(name) => (name.ident.to_string(), None),
             UseTree::Rename(name) => (name.ident.to_string(), Some(name.rename.to_string())),
             UseTree::Glob(_) => ("*".to_owned(), None),
         };
-        let mut path = before.to_vec();
+        let mut path = prefix.to_vec();
         path.extend((last != "self").then_some(last));
         let name = alias.unwrap_or_else(|| path[path.len() - 1].clone());
         self.uses.push(Use { name, path, visibility: visibility.clone() });
@@ -204,8 +204,8 @@ impl<'c> Visit<'c> for Module {
     }
 
     fn visit_item_use(&mut self, item: &'c ItemUse) {
-        let before = item.leading_colon.is_some().then(String::new);
-        self.add_uses(&item.tree, before.as_slice(), &item.vis);
+        let prefix = item.leading_colon.is_some().then(String::new);
+        self.add_uses(&item.tree, prefix.as_slice(), &item.vis);
     }
 
     fn visit_path(&mut self, path: &'c syn::Path) {

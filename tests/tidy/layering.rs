@@ -1,6 +1,6 @@
 //! Layering: dependencies that a folder must not have, such as those of the store on HTTP. Between crates, Cargo.toml
-//! keeps such rules as long as it stays as it is; these also notice when it changes. Imports and paths are resolved to
-//! full names first. Test code is exempt.
+//! already enforces some of these rules; the test also catches a change of Cargo.toml that would break them. Imports
+//! and paths are resolved to full names first. Test code is exempt.
 
 use super::{CRATES, assert_none, imports::Crate, sources::is_word};
 
@@ -68,20 +68,20 @@ const LAYER_RULES: &[LayerRule] = &[
 
 #[test]
 fn no_folder_uses_a_forbidden_dependency() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for root in CRATES {
         for (file, name) in Crate::in_repository(root).names() {
             let name = name.join("::");
             let broken = LAYER_RULES.iter().any(|rule| violates(rule, file, &name));
-            faults.extend(broken.then(|| format!("{file}: {name}")));
+            violations.extend(broken.then(|| format!("{file}: {name}")));
         }
     }
-    assert_none("a folder uses a forbidden dependency", &faults);
+    assert_none("a folder uses a forbidden dependency", &violations);
 }
 
 fn violates(rule: &LayerRule, file: &str, name: &str) -> bool {
     file.starts_with(rule.folder)
-        && !rule.except.iter().any(|free| file.starts_with(free))
+        && !rule.except.iter().any(|exempt| file.starts_with(exempt))
         && rule
             .forbidden
             .iter()

@@ -9,7 +9,7 @@
     clippy::panic,
     clippy::unwrap_used,
     clippy::too_many_lines,
-    reason = "a test fails by panicking, and a table of cases is as long as it is"
+    reason = "a test fails by panicking, and a table of cases may be long"
 )]
 
 mod cycles;
@@ -41,25 +41,25 @@ const CRATES: [&str; 9] = [
     "server/src/lib.rs",
 ];
 
-/// Fails if there are offences, and lists them, one per line.
-fn assert_none(rule: &str, offences: &[String]) {
-    assert!(offences.is_empty(), "{rule}\n  {}\n", offences.join("\n  "));
+/// Fails if there are violations, and lists them, one per line.
+fn assert_none(rule: &str, violations: &[String]) {
+    assert!(violations.is_empty(), "{rule}\n  {}\n", violations.join("\n  "));
 }
 
-/// Fails if a folder has more offences than `remaining` allows. The first prefix that matches counts; all other folders
-/// may have none. When offences have been removed, lower the number.
+/// Fails if a folder has more violations than `remaining` allows. The first prefix that matches counts; all other
+/// folders may have none. When violations have been removed, lower the number.
 fn assert_at_most(rule: &str, remaining: &[(&str, usize)], find: impl Fn(&Source) -> Vec<String>) {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for source in all_files() {
         let known = remaining.iter().find(|(folder, _)| source.path.starts_with(folder));
         found.entry(known.unwrap_or(&("", 0))).or_default().extend(find(&source));
     }
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for ((folder, known), places) in found {
         if places.len() > *known {
-            faults.push(format!("{folder:?} has {} and may have {known}:", places.len()));
-            faults.extend(places);
+            violations.push(format!("{folder:?} has {} and may have {known}:", places.len()));
+            violations.extend(places);
         }
     }
-    assert_none(rule, &faults);
+    assert_none(rule, &violations);
 }

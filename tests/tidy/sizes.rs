@@ -14,16 +14,16 @@ const LIMITS: &[(&str, usize)] = &[
 
 #[test]
 fn no_file_is_too_long_to_read_in_one_go() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for source in all_files().into_iter().filter(|source| source.has_extension("rs")) {
         let limit = LIMITS.iter().find(|(folder, _)| source.path.starts_with(folder)).unwrap().1;
         let lines = source.without_tests().lines().count();
         if lines > limit && !source.is_test() {
-            faults.push(format!("{}: {lines} lines, at most {limit}", source.path));
+            violations.push(format!("{}: {lines} lines, at most {limit}", source.path));
         }
         if !source.text.starts_with("//! ") {
-            faults.push(format!("{}: its first line is not //!", source.path));
+            violations.push(format!("{}: its first line is not //!", source.path));
         }
     }
-    assert_none("a file is short, and starts with a //! summary", &faults);
+    assert_none("a file is short, and starts with a //! summary", &violations);
 }

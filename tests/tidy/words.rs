@@ -34,8 +34,8 @@ const DISCOURAGED_NAMES: &[(&str, &str)] = &[
     ("fn of", "new, from_…, for_…"),
 ];
 
-/// The number of offences that remain, by the first folder that matches; all other folders have none. The numbers only
-/// go down: fewer offences always pass, and then the number should be lowered.
+/// The number of violations that remain, by the first folder that matches; all other folders have none. The numbers
+/// only go down: fewer violations always pass, and then the number should be lowered.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
@@ -77,8 +77,8 @@ fn find_discouraged(source: &Source) -> Vec<String> {
     found
 }
 
-/// Splits a line of Rust into prose, its string literals and comment, and code. The continuation of a string from the
-/// previous line counts as code.
+/// Splits a line of Rust into its prose (string literals and the comment) and its code. The continuation of a string
+/// from the previous line counts as code.
 fn prose_and_code(line: &str) -> (String, String) {
     let (code, comment) = line.split_once("//").unwrap_or((line, ""));
     let (code, texts): (Vec<_>, Vec<_>) =

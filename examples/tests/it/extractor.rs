@@ -50,7 +50,7 @@ impl Receiver {
         )
     }
 
-    /// Sends a head and the pieces of a body, each in a separate packet. Returns the status of the answer.
+    /// Sends a head and the pieces of a body, each in a separate packet. Returns the response's status.
     fn post<'b>(&self, head: &str, pieces: impl IntoIterator<Item = &'b [u8]>) -> u16 {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         socket.set_nodelay(true).unwrap();
@@ -62,8 +62,8 @@ impl Receiver {
         line.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Sends a signed message with the correct length and type, in this number of pieces. Returns the status of the
-    /// answer.
+    /// Sends a signed message with the correct length and type, in this number of pieces. Returns the
+    /// response's status.
     fn send(&self, id: &str, body: &[u8], pieces: usize) -> u16 {
         let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         self.post(&self.head(id, body, &more), body.chunks(body.len().div_ceil(pieces).max(1)))

@@ -193,14 +193,14 @@ async fn create_order_explains_a_failure() {
     ];
     for (code, expected) in table {
         setup.server.faults().on(Operation::CreateOrder).error(code);
-        let complaint = setup.run_failing("create_order", &["1001"]);
-        assert!(complaint.starts_with(expected), "{complaint}");
-        assert!(complaint.contains(&format!("{code} ({}): ", code.status())), "{complaint}");
+        let error_text = setup.run_failing("create_order", &["1001"]);
+        assert!(error_text.starts_with(expected), "{error_text}");
+        assert!(error_text.contains(&format!("{code} ({}): ", code.status())), "{error_text}");
         setup.server.faults().clear();
     }
     setup.server.faults().on(Operation::CreateOrder).after_commit().close();
-    let dark = setup.run_failing("create_order", &["1001"]);
-    assert!(dark.starts_with("run this again in 5 s\n"), "{dark}");
+    let unknown_outcome = setup.run_failing("create_order", &["1001"]);
+    assert!(unknown_outcome.starts_with("run this again in 5 s\n"), "{unknown_outcome}");
     setup.server.faults().clear();
     assert!(setup.run("create_order", &["1001"]).contains(" was created before\n"));
     assert_eq!(setup.parcels().await, 1);
@@ -240,8 +240,8 @@ async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
     ];
     for (text, expected) in table {
         fs::write(setup.folder.path().join("orders.csv"), text).unwrap();
-        let complaint = setup.run_failing("import_orders", &["orders.csv"]);
-        assert!(complaint.starts_with(expected), "{complaint}");
+        let error_text = setup.run_failing("import_orders", &["orders.csv"]);
+        assert!(error_text.starts_with(expected), "{error_text}");
     }
     assert_eq!(setup.parcels().await, 0);
 }
@@ -351,7 +351,7 @@ async fn webhook_receiver_handles_each_signed_event_once() {
     );
 }
 
-/// Sends a request and returns the first line of the answer.
+/// Sends a request and returns the first line of the response.
 fn post(url: &str, headers: &str, body: &[u8]) -> String {
     let address = url.trim_start_matches("http://").trim_end_matches('/');
     let mut stream = TcpStream::connect(address).unwrap();

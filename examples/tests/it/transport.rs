@@ -16,7 +16,7 @@ fn start_refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heads = thread::spawn(move || {
-        let answer = |(status, body): (&str, &str)| {
+        let respond = |(status, body): (&str, &str)| {
             let mut socket = listener.accept().unwrap().0;
             let lines = BufReader::new(&socket).lines().map(Result::unwrap);
             let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
@@ -28,7 +28,7 @@ fn start_refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
             .unwrap();
             head.join("\n")
         };
-        [("503 No", ""), ("200 OK", HEALTH)].map(answer).into()
+        [("503 No", ""), ("200 OK", HEALTH)].map(respond).into()
     });
     (address, heads)
 }

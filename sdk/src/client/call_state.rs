@@ -35,7 +35,7 @@ impl CallState {
         })
     }
 
-    /// Returns an error of the call for an answer that cannot be used.
+    /// Returns the error of the call for a response that cannot be used.
     pub(super) fn decode_error(&self, head: &ResponseSummary, texts: Texts) -> Error {
         self.error(ErrorKind::Decode, texts).with(|inner| {
             inner.status = Some(head.status.as_u16());

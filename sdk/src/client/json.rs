@@ -1,4 +1,4 @@
-//! Calls whose answer is JSON: with or without `success` beside the data, or in an envelope.
+//! Calls whose response is JSON: with or without `success` beside the data, or in an envelope.
 
 use serde::de::DeserializeOwned;
 

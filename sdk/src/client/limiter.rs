@@ -101,7 +101,7 @@ struct Window {
     reset: u64,
     remaining: u32,
     /// The moment by which it has ended. The first estimate is late by up to a second, since `Date` and `reset` are
-    /// whole seconds; each new window brings it closer to the truth.
+    /// whole seconds; each new window makes it more precise.
     ends: Instant,
 }
 
@@ -109,7 +109,7 @@ struct Window {
 #[derive(Debug, Clone, Copy)]
 struct Burst {
     began: Instant,
-    /// The time without a request, though one could have gone after each gap.
+    /// The length of the pause, in which a request could have been sent after each `gap`.
     idle: Duration,
     gap: Duration,
     /// Maximum number of requests in it, by the caller's settings and the rest of the service's window.
@@ -118,8 +118,8 @@ struct Burst {
 }
 
 impl Burst {
-    /// Returns `true` if another request may be sent: it uses the turn of a request that did not come, and the burst
-    /// still fits into a second.
+    /// Returns `true` if another request may be sent: the pause has left an unused turn for it, and the burst still
+    /// fits into a second.
     fn has_room(&self, even_gap: Duration, now: Instant) -> bool {
         now.saturating_duration_since(self.began) <= BURST_LIFETIME
             && self.admitted < self.max
@@ -554,11 +554,11 @@ mod tests {
     }
 
     #[test]
-    fn the_next_turn_follows_from_the_windows_of_the_answers() {
-        // An answer: sent and received at these milliseconds; its limit, remaining and reset.
-        type Answers<'a> = &'a [(u64, u64, u32, u32, u64)];
-        let table: [(&str, Answers<'_>, u64, u64); 7] = [
-            ("the limit is that of the answers", &[(0, 0, 10, 9, 1000)], 0, 101),
+    fn the_next_turn_follows_from_the_windows_of_the_responses() {
+        // A response: sent and received at these milliseconds; its limit, remaining and reset.
+        type Responses<'a> = &'a [(u64, u64, u32, u32, u64)];
+        let table: [(&str, Responses<'_>, u64, u64); 7] = [
+            ("the limit is that of the responses", &[(0, 0, 10, 9, 1000)], 0, 101),
             ("what other clients leave is spread evenly", &[(0, 0, 100, 19, 1000)], 0, 50),
             (
                 "a full window was there at the start, so it is over a second later",
@@ -585,19 +585,19 @@ mod tests {
                 2500,
             ),
             (
-                "an outdated answer changes nothing",
+                "an outdated response changes nothing",
                 &[(0, 0, 100, 40, 1000), (200, 200, 100, 99, 1001), (0, 300, 100, 0, 1000)],
                 300,
                 300,
             ),
         ];
-        for (case, answers, now, turn) in table {
+        for (case, responses, now, turn) in table {
             let (start, mut limiter) = (start(), evenly_paced(100));
             let at = |milliseconds| start + Duration::from_millis(milliseconds);
             limiter.admit(start);
-            for (sent, received, limit, remaining, reset) in answers {
-                let answer = feedback_at(at(*received), *limit, *remaining, *reset);
-                limiter.observe(&RateLimitFeedback { sent: at(*sent), ..answer });
+            for (sent, received, limit, remaining, reset) in responses {
+                let feedback = feedback_at(at(*received), *limit, *remaining, *reset);
+                limiter.observe(&RateLimitFeedback { sent: at(*sent), ..feedback });
             }
             let next = take_turns(&mut limiter, at(now), 1)[0] - start;
             assert_eq!(next.as_millis(), turn.into(), "{case}");

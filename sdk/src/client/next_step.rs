@@ -212,9 +212,9 @@ mod tests {
         })
     }
 
-    /// Returns the step after an answer with this code.
-    fn step_after(kind: ErrorKind, code: &str, in_doubt: bool) -> NextStep {
-        let error = error(kind, Some(StopReason::Permanent), in_doubt);
+    /// Returns the step after a response with this error code.
+    fn step_after(kind: ErrorKind, code: &str, is_unknown: bool) -> NextStep {
+        let error = error(kind, Some(StopReason::Permanent), is_unknown);
         error.with(|inner| inner.body = Some(ErrorBody::new(code, ("no", "no")))).next_step()
     }
 

@@ -89,7 +89,7 @@ impl Client {
         self.check_path(path)?;
         let call = Call::raw(&Method::GET, path, find_operation(&Method::GET, path));
         let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.0))
+        Ok(reply.map(|body| body.0))
     }
 
     fn check_path(&self, path: &str) -> Result<(), Error> {

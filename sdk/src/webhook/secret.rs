@@ -10,7 +10,7 @@ const PREFIX: &str = "whsec_";
 /// Permitted length of a secret, as Standard Webhooks defines it.
 const LENGTH_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; ours have 32.
+/// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; Parcelo's secrets have 32.
 ///
 /// `Debug` prints `Secret(whsec_***)`, and it cannot be serialised. It can be parsed and deserialised from text,
 /// which errors do not repeat.

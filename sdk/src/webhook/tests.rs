@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-const OTHER: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const OTHER_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const EVENT: &str = "evt_01JH8Z0000000000000000000A";
 const SENT: i64 = 1_768_057_500;
 const BODY: &str = r#"{"id":"evt_01JH8Z0000000000000000000A","event":"parcel.status_changed","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{"trackingNumber":"SB-SUCCESS-0001","previousStatus":"LABEL_GENERATED","newStatus":"CUSTOMS_CLEARANCE","location":"Quito, EC","sequence":3}}"#;
@@ -38,7 +38,7 @@ fn published_test_vectors_have_the_published_signature() {
     let table = [
         (SECRET, EVENT, SENT, BODY, TAG),
         (
-            OTHER,
+            OTHER_SECRET,
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             1_614_265_330,
             r#"{"test": 2432232314}"#,
@@ -131,7 +131,7 @@ fn a_message_is_fresh_for_five_minutes_both_ways() {
 
 #[test]
 fn during_a_rotation_both_secrets_are_accepted() {
-    let old = Secret::parse(OTHER).unwrap().sign(EVENT, SENT, BODY.as_bytes());
+    let old = Secret::parse(OTHER_SECRET).unwrap().sign(EVENT, SENT, BODY.as_bytes());
     let both = format!("{TAG} {old}");
     let check = |secrets: &[&str], signature: &str| {
         let webhook = Webhook::new(secrets.iter().copied()).unwrap();
@@ -141,10 +141,10 @@ fn during_a_rotation_both_secrets_are_accepted() {
     let table: &[(&[&str], &str, bool)] = &[
         (&[SECRET], TAG, true),
         (&[SECRET], &old, false),
-        (&[OTHER], &both, true),
-        (&[SECRET, OTHER], &old, true),
-        (&[SECRET, OTHER], &both, true),
-        (&[SECRET, OTHER], "v1,AAAA v1a,BBBB", false),
+        (&[OTHER_SECRET], &both, true),
+        (&[SECRET, OTHER_SECRET], &old, true),
+        (&[SECRET, OTHER_SECRET], &both, true),
+        (&[SECRET, OTHER_SECRET], "v1,AAAA v1a,BBBB", false),
     ];
     for (secrets, signature, is_accepted) in table {
         let outcome = if *is_accepted { Ok(()) } else { Err(WebhookError::Signature) };

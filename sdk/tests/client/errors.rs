@@ -45,7 +45,7 @@ async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
 
 #[tokio::test(start_paused = true)]
 async fn not_sent_is_reported_only_if_no_attempt_was_sent() {
-    for (earlier, said) in [
+    for (earlier, nothing_sent) in [
         (Step::Fail(Phase::NotSent), true),
         (Step::Fail(Phase::Untrusted), true),
         (Step::Fail(Phase::Timeout), false),
@@ -55,7 +55,8 @@ async fn not_sent_is_reported_only_if_no_attempt_was_sent() {
         let (client, _) = ScriptedTransport::client([earlier.clone(), Step::Fail(Phase::NotSent)]);
         let error = client.tracking().get(&number()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Network, "{earlier:?}");
-        assert_eq!(error.to_string().contains("nothing was sent"), said, "{earlier:?}: {error}");
+        let is_reported = error.to_string().contains("nothing was sent");
+        assert_eq!(is_reported, nothing_sent, "{earlier:?}: {error}");
     }
     // If all attempts of a write were refused it cannot have been executed, but it was sent.
     let (client, script) =

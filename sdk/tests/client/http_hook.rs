@@ -113,16 +113,16 @@ impl reqwest::dns::Resolve for FailingResolver {
 
 #[tokio::test(start_paused = true)]
 async fn the_hook_is_applied_but_keeps_the_connect_timeout() {
-    let asked = Arc::<AtomicU32>::default();
-    let lost = Arc::new(FailingResolver(Arc::clone(&asked)));
+    let lookups = Arc::<AtomicU32>::default();
+    let resolver = Arc::new(FailingResolver(Arc::clone(&lookups)));
     let hour = Duration::from_secs(3600);
     let client = builder("http://parcelo.example")
         .connect_timeout(Duration::from_secs(2))
-        .reqwest(move |http| http.dns_resolver(Arc::clone(&lost)).connect_timeout(hour))
+        .reqwest(move |http| http.dns_resolver(Arc::clone(&resolver)).connect_timeout(hour))
         .build()
         .unwrap();
     let late = tokio::time::timeout(Duration::from_secs(3), client.health()).await;
     let error = late.expect("the hour is not waited for").unwrap_err();
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(lookups.load(Ordering::SeqCst), 1);
     assert_eq!((phase(&error), error.may_have_executed()), (Some(Phase::NotSent), false));
 }

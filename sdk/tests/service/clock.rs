@@ -19,9 +19,9 @@ fn clients(server: &MockServer) -> [Client; 2] {
 
 #[tokio::test]
 async fn a_key_expires_only_if_the_server_clock_moves() {
-    for (way, number) in [(0, "SB-SUCCESS-0001"), (1, "SB-SUCCESS-0002")] {
+    for (transport, number) in [(0, "SB-SUCCESS-0001"), (1, "SB-SUCCESS-0002")] {
         let server = MockServer::start().await;
-        let client = clients(&server)[way].clone();
+        let client = clients(&server)[transport].clone();
         let order = MockServer::order(number);
         let created = client.orders().create(&order).await.unwrap();
         assert_eq!(order.idempotency_key.first_sent(), Some(server.clock().now()));

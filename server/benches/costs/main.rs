@@ -1,5 +1,5 @@
 //! The costs of the service in figures that do not depend on the load of the machine: instructions, allocations, and
-//! pages of the write-ahead log. Each has its bound in `bounds.tsv`, and one above it fails the run, and so CI.
+//! pages of the write-ahead log. A figure above its bound in `bounds.tsv` fails the run, and CI with it.
 //!
 //! ```text
 //! cargo bench --profile costs -p parcelo-server --bench costs                       or `just costs`

@@ -170,9 +170,9 @@ impl MeasuredServer {
         let before = self.service.store().stats();
         self.create_in_one_commit(orders);
         let after = self.service.store().stats();
-        let made = (after.commits - before.commits, after.orders - before.orders);
+        let counted = (after.commits - before.commits, after.orders - before.orders);
         // Pausing the writer counts as a commit too.
-        assert_eq!(made, (2, orders as u64), "a group was divided");
+        assert_eq!(counted, (2, orders as u64), "a group was divided");
     }
 
     pub(crate) fn create_without_socket(&mut self) {

@@ -59,7 +59,7 @@ impl RequestKind {
     }
 }
 
-/// Runs the same work on several connections to the target at once; the number is the second part of `at`.
+/// Runs the same work on this many connections to the target at once.
 pub(crate) async fn run_connections<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     (target, connections): (&Target, usize),
     work: impl Fn(Connection) -> F,
@@ -73,8 +73,10 @@ pub(crate) async fn run_connections<T: Send + 'static, F: Future<Output = T> + S
 
 /// Creates this many parcels and returns a sample of them.
 pub(crate) async fn create_parcels(target: &Target, parcels: usize) -> StoredOrders {
-    let (left, less) = (Arc::new(AtomicUsize::new(parcels)), |left: usize| left.checked_sub(1));
-    let has_more = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+    let (left, decrement) =
+        (Arc::new(AtomicUsize::new(parcels)), |left: usize| left.checked_sub(1));
+    let has_more =
+        move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok();
     send_repeatedly((target, FILL_CONNECTIONS.min(parcels)), CREATE, &Arc::default(), has_more)
         .await
         .1
@@ -83,12 +85,12 @@ pub(crate) async fn create_parcels(target: &Target, parcels: usize) -> StoredOrd
 /// Sends requests of this kind until `has_more` returns `false`. Returns the latencies in ms, and a sample of the
 /// created parcels.
 pub(crate) async fn send_repeatedly(
-    at: (&Target, usize),
+    (target, connections): (&Target, usize),
     kind: RequestKind,
     stored_orders: &Arc<StoredOrders>,
     has_more: impl Fn() -> bool + Clone + Send + 'static,
 ) -> (Vec<f64>, StoredOrders) {
-    let each = run_connections(at, |mut connection| {
+    let each = run_connections((target, connections), |mut connection| {
         let (stored_orders, has_more) = (Arc::clone(stored_orders), has_more.clone());
         async move {
             let (mut latencies, mut created) = (Vec::new(), StoredOrders::new());

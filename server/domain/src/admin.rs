@@ -10,7 +10,7 @@ use super::{
     carrier::LoggedCarrierException,
     webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
 };
-use crate::{Millis, ids::named};
+use crate::{Millis, ids::public_id};
 
 pub(super) fn timestamp(at: Millis) -> String {
     model::time::to_text(at.to_utc())
@@ -125,7 +125,7 @@ pub struct TestedView {
 
 impl From<Ulid> for TestedView {
     fn from(event: Ulid) -> Self {
-        Self { event_id: named("evt", event) }
+        Self { event_id: public_id("evt", event) }
     }
 }
 
@@ -169,7 +169,7 @@ pub struct AttemptView {
 impl From<&LoggedDelivery> for DeliveryView {
     fn from(logged: &LoggedDelivery) -> Self {
         Self {
-            event_id: named("evt", logged.event),
+            event_id: public_id("evt", logged.event),
             event: logged.kind.to_wire(),
             tracking_number: logged.tracking_number.clone(),
             status: logged.delivery_status.code(),

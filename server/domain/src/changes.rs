@@ -38,7 +38,7 @@ pub struct Decision {
 
 impl Changes {
     /// Returns the number of orders that are created.
-    pub fn orders(&self) -> usize {
+    pub fn order_count(&self) -> usize {
         self.ops.iter().filter(|op| matches!(op, StoreOp::InsertParcel(_))).count()
     }
 

@@ -8,15 +8,15 @@ pub const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Returns the public id of a parcel.
 pub fn parcel_id(ulid: Ulid) -> ParcelId {
-    ParcelId::unchecked(named("par", ulid))
+    ParcelId::unchecked(public_id("par", ulid))
 }
 
 /// Returns the public id of a manifest.
 pub fn manifest_id(ulid: Ulid) -> ManifestId {
-    ManifestId::unchecked(named("man", ulid))
+    ManifestId::unchecked(public_id("man", ulid))
 }
 
 /// Returns a public id: a prefix for its kind, and a ULID.
-pub fn named(kind: &str, ulid: Ulid) -> String {
+pub fn public_id(kind: &str, ulid: Ulid) -> String {
     format!("{kind}_{ulid}")
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Millis,
-    ids::{manifest_id, named},
+    ids::{manifest_id, public_id},
     state::Cause,
 };
 
@@ -131,7 +131,7 @@ fn check_candidate<'a>(
     let refusal = match found {
         Err(refusal) => refusal.clone(),
         Ok(ManifestCandidate { manifest: Some(manifest), .. }) => {
-            Refusal::already_manifested(&named("man", *manifest))
+            Refusal::already_manifested(&public_id("man", *manifest))
         }
         Ok(ManifestCandidate { parcel, .. }) if can_be_added(parcel.state) => {
             return None;

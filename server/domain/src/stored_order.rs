@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// The layout of parcels whose order names none.
+    /// The first layout, and that of stored orders that do not name a layout.
     First,
     /// Addresses in the form of their country; a caption and more room for delivery instructions; no customs box within
     /// a country.

@@ -114,7 +114,8 @@ const MIN_NAME_SIZE: u32 = 28;
 /// An upper bound for all gaps in a line of that size, in dots.
 const MAX_GAP_DOTS: u32 = 48;
 
-/// Returns `true` if the parts certainly fit into one line. Parts that [`to_single_line`] might widen count as too long.
+/// Returns `true` if the parts are certain to fit into one line. Parts that [`to_single_line`] might widen count as too
+/// long.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), max_width: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();

@@ -415,7 +415,7 @@ fn a_long_address_is_shown_in_full() {
 
 /// Country, telephone number and national id never displace each other while the label has room.
 #[test]
-fn a_long_national_id_hides_no_telephone() {
+fn a_long_national_id_does_not_hide_the_telephone_number() {
     let streets = ["King Edward Point", &sample::full_order().receiver.address.line1.clone()];
     for street in streets {
         for id in ["X12345678", "123456789012345678901234567890", &"X".repeat(255)] {
@@ -593,7 +593,7 @@ fn within_a_country_instructions_replace_the_customs_box() {
 }
 
 #[test]
-fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
+fn instructions_have_a_caption_and_a_warning_if_truncated() {
     let caption = |shown: &[String]| shown.iter().any(|line| line == "DELIVERY / ENTREGA");
     let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
     for (items, instructions, cut) in [
@@ -620,7 +620,7 @@ fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
 }
 
 #[test]
-fn every_field_of_a_cut_line_has_a_warning() {
+fn every_field_of_a_truncated_line_has_a_warning() {
     let long = |word: &str| word.repeat(120 / word.len());
     let cut = |change: fn(&mut OrderRequest, String), text: String| {
         let mut order = sample::order();
@@ -645,7 +645,7 @@ fn every_field_of_a_cut_line_has_a_warning() {
 
 /// The last row counts the other items, which are on the invoice.
 #[test]
-fn a_cut_item_has_a_warning_on_the_field_with_its_text() {
+fn a_truncated_item_has_a_warning_on_the_field_with_its_text() {
     let long = || Some("Teléfono móvil con funda de silicona, cargador y audífonos".to_owned());
     let mut order = sample::order();
     order.products[1].description = long();

@@ -87,7 +87,7 @@ impl Policy {
         matches!(self.principal, Principal::Anyone(AddressLimit::PublicPages))
     }
 
-    /// Returns `true` if machines call the area all the time, as with probes and scrapes, which have no limit.
+    /// Returns `true` if machines call the area all the time: probes and scrapes, which have no limit.
     pub(super) const fn is_probed(&self) -> bool {
         matches!(self.principal, Principal::Anyone(AddressLimit::Unlimited))
     }

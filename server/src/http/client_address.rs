@@ -8,8 +8,8 @@ use parcelo_domain::access;
 
 use super::Api;
 
-/// The address of the connection's other end; the listener adds it to each request. A request without one came over
-/// no socket: an embedded mock server was called in memory.
+/// The address of the connection's other end; the listener adds it to each request. A request without one did not
+/// come over a socket: an embedded mock server was called in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub IpAddr);
 

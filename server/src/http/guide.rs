@@ -100,7 +100,7 @@ impl Guide {
             other: language.pick(Language::Es, Language::En).code(),
             sandbox,
             rust: FIRST_ORDER.trim_end(),
-            scenarios: SCENARIOS.iter().map(|it| (it.prefix, steps_text(it.steps))).collect(),
+            scenarios: SCENARIOS.iter().map(|s| (s.prefix, steps_text(s.steps))).collect(),
             groups: GROUPS.iter().map(|group| group_view(group, language)).collect(),
             version: env!("CARGO_PKG_VERSION"),
         }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn calls_are_listed_once_orders_first_and_the_legacy_api_last() {
-        let listed: Vec<_> = GROUPS.iter().flat_map(|(.., calls)| *calls).map(|it| it.0).collect();
+        let listed: Vec<_> = GROUPS.iter().flat_map(|(.., calls)| *calls).map(|c| c.0).collect();
         assert_eq!(listed.iter().collect::<HashSet<_>>(), Operation::ALL.iter().collect());
         assert_eq!(listed.len(), Operation::ALL.len());
         assert_eq!(listed.first(), Some(&Operation::CreateOrder));

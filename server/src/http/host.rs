@@ -12,7 +12,7 @@ use super::client_address::PeerAddress;
 
 /// Refuses a request from a socket without exactly one valid host. HTTP/1.0 needs none.
 pub(super) fn check_host(request: &Request) -> Result<(), Refusal> {
-    // A request that did not come over a socket has passed no proxy.
+    // A request that did not come over a socket has not passed through a proxy.
     if request.extensions().get::<PeerAddress>().is_none() {
         return Ok(());
     }

@@ -215,7 +215,7 @@ impl AreaMiddleware {
     /// quickly. If the server could not look the key up, the key may be valid: its owner must see that the service is
     /// down, not that there were too many requests.
     fn refuse_and_count(&self, refusal: Refusal, client: IpAddr) -> AdmissionResult {
-        // The key may be valid, and the failed look-up is not the client's fault.
+        // The key may be valid, and the failed lookup is not the client's fault.
         if refusal.code == ErrorCode::ServiceUnavailable {
             let limit = self.api.service.settings().limits.unauthenticated;
             return (Quota::full(limit, self.api.service.now()), Err(refusal));
@@ -380,7 +380,7 @@ mod tests {
         for (path, body, status, closes) in table {
             let response = send(path, body).await;
             assert_eq!(response.status().as_u16(), status, "{path}");
-            let is_closed = response.headers().get("connection").is_some_and(|it| it == "close");
+            let is_closed = response.headers().get("connection").is_some_and(|v| v == "close");
             assert_eq!(is_closed, closes, "{path} {status}");
         }
     }

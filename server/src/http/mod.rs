@@ -1,4 +1,4 @@
-//! The HTTP shell of one environment: routes, and the format of responses and refusals on the wire.
+//! The HTTP layer of one environment: routes, and the format of responses and refusals on the wire.
 //!
 //! It makes no decisions: the [middleware] admits a request by the policy of its [area], a handler parses it, and the
 //! [service](crate::service) executes it. All routes are listed in [routes].

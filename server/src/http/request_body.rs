@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn in_pieces(pieces: &[&'static str]) -> Body {
-        let pieces: Vec<_> = pieces.iter().map(|it| Ok::<_, io::Error>(Bytes::from(*it))).collect();
+        let pieces: Vec<_> = pieces.iter().map(|s| Ok::<_, io::Error>(Bytes::from(*s))).collect();
         Body::from_stream(stream::iter(pieces))
     }
 

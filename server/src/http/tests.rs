@@ -429,7 +429,7 @@ async fn every_code_is_sent_in_both_languages() {
 }
 
 #[tokio::test]
-async fn a_failed_key_lookup_counts_against_no_address() {
+async fn a_failed_key_lookup_does_not_count_against_the_address() {
     let store = Store::memory([1; 32]).unwrap();
     let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|_| {}).await;
@@ -440,12 +440,12 @@ async fn a_failed_key_lookup_counts_against_no_address() {
     for _ in 0..=2 * test.service.settings().limits.unauthenticated {
         let (status, body) =
             test.send(TestRequest::get(Operation::ListParcels.path(), &headers)).await;
-        assert_eq!(status, 500, "the failed look-up is the server's fault, each time: {body}");
+        assert_eq!(status, 500, "the failed lookup is the server's fault, each time: {body}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_key_lookup_resets_no_count() {
+async fn a_slow_key_lookup_does_not_reset_counts() {
     let store = Store::memory([1; 32]).unwrap();
     let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|key| key.rate_limit = Some(1)).await;

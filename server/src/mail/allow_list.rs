@@ -1,4 +1,5 @@
-//! The allow list of the sandbox's e-mails: tests must not write to customers, even if their orders have real addresses.
+//! The allow list of the sandbox's e-mails: tests must not write to customers, even if their orders have real
+//! addresses.
 
 use parcelo_wire::is_email;
 

@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use parcelo_domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency, ids::named};
+use parcelo_domain::{
+    ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency, ids::public_id,
+};
 use parcelo_store::{CreationRecord, Store, StoreError};
 use parcelo_types::{IdempotencyKey, Operation};
 use serde_json::Value;
@@ -120,7 +122,7 @@ async fn find_suspects(
         let others = records
             .iter()
             .filter_map(created_parcel)
-            .filter_map(|it| text_field(&it, "trackingNumber"));
+            .filter_map(|parcel| text_field(&parcel, "trackingNumber"));
         for number in others.chain([parcel.number.clone()]) {
             if !numbers.contains(&number) {
                 numbers.push(number);
@@ -151,7 +153,7 @@ async fn find_records(
 /// Returns `true` if the record is of this parcel's creation, or may have replaced that record.
 fn matches_creation(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
     let id = created_parcel(record).and_then(|parcel| text_field(&parcel, "id"));
-    id == Some(named("par", parcel.id))
+    id == Some(public_id("par", parcel.id))
         || !idempotency::is_within_lifetime(parcel.created_at, record.first_seen)
 }
 

@@ -16,7 +16,7 @@ use parcelo::webhook::{ID, Secret, Webhook, WebhookError};
 use parcelo_domain::{
     Tenant,
     audit::Actor,
-    ids::named,
+    ids::public_id,
     webhooks::{AllowedHosts, WebhookEventKinds},
 };
 use parcelo_system::clock::Clock as _;
@@ -190,7 +190,7 @@ impl<'a> InboxBuilder<'a> {
         let (store, ids) = (server.service.store(), &server.ids);
         let now = server.clock.now();
         let endpoint = async {
-            let account = store.account(&account, named("acc", ids.ulid(now)), now).await?;
+            let account = store.account(&account, public_id("acc", ids.ulid(now)), now).await?;
             let tenant = Tenant { account, environment: Environment::Sandbox };
             let request = EndpointRequest {
                 tenant,

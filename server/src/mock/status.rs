@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use parcelo_domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State, ids::named};
+use parcelo_domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State, ids::public_id};
 use parcelo_types::{ErrorCode, Language, ParcelStatus, TrackingNumber};
 use parcelo_wire::{CarrierOutcome, CarrierResult};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl MockServer {
         let carrier = Carrier { key: Arc::new(key) };
         let now = self.service.now();
         let body = json!({ "events": [{
-            "eventId": named("put", self.ids.ulid(now)),
+            "eventId": public_id("put", self.ids.ulid(now)),
             "trackingNumber": parcel.tracking_number,
             "status": ParcelStatus::from(state).code(),
             "occurredAt": parcelo_types::model::time::to_text(now.to_utc()),
@@ -140,7 +140,7 @@ impl MockServer {
     }
 
     fn new_idempotency_key(&self) -> String {
-        named("put", self.ids.ulid(self.service.now()))
+        public_id("put", self.ids.ulid(self.service.now()))
     }
 
     /// Returns an air waybill with a valid check digit: the serial modulo 7.

@@ -9,9 +9,9 @@ use std::{
 
 use tokio::task::unconstrained;
 
-/// Blocks until a call returns. A store in memory completes without waiting, and PostgreSQL responds from other threads,
-/// which blocking this one does not stop. The call is `unconstrained`, because tokio otherwise makes a task that has
-/// used up its budget wait for its next turn, which would never come.
+/// Blocks until a call returns. A store in memory completes without waiting, and PostgreSQL responds from other
+/// threads, which continue while this one is blocked. The call is `unconstrained`, because tokio otherwise makes a task
+/// that has used up its budget wait for its next turn, which would never come.
 pub(super) fn block_on<T>(call: impl Future<Output = T>) -> T {
     let mut call = pin!(unconstrained(call));
     let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));

@@ -21,8 +21,8 @@ const FLUSH_BYTES: usize = 64 * 1024;
 /// matters more than its log.
 const MAX_BUFFER_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum time that a process waits for a stuck reader at its end, after which the rest of the log is lost: a reader
-/// must not keep a server from stopping.
+/// Maximum time that a process waits for a stuck reader before it ends. After that, the rest of the log is lost: a
+/// reader must not keep a server from stopping.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the log: text for people at a terminal, JSON for machines. Dropping the guard writes the last lines.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_reader_drops_lines_and_blocks_no_writer() {
+    fn lines_for_a_stuck_reader_are_dropped_without_blocking() {
         let (out, reader) = pipe();
         let (buffer, flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);

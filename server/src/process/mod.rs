@@ -197,10 +197,10 @@ const fn lost_database_advice(cause: ReadOnlyReason) -> &'static str {
         ReadOnlyReason::Closed | ReadOnlyReason::Disk => {
             "the database can no longer be written. Everything acknowledged is in it; check the disk and start again"
         }
-        ReadOnlyReason::Place => {
+        ReadOnlyReason::Replaced => {
             "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
         }
-        ReadOnlyReason::Reads => {
+        ReadOnlyReason::Unreadable => {
             "the database can no longer be read. Check the disk, restore a backup if need be, and start again"
         }
     }

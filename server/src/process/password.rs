@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use clap::Args as ClapArgs;
 use parcelo_domain::{
     audit::Actor,
-    ids::named,
+    ids::public_id,
     session::{MAX_PASSWORD_CHARS, is_valid_password},
 };
 use parcelo_system::{
@@ -69,7 +69,7 @@ pub(super) async fn set_first_password(
     let now = service.now();
     let password = readable_password(ids);
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
-    let account = service.store().account(account, named("acc", ids.ulid(now)), now).await?;
+    let account = service.store().account(account, public_id("acc", ids.ulid(now)), now).await?;
     service.store().set_password(account, hash, now, &Actor::FirstStart.at(now)).await?;
     Ok(password)
 }

@@ -12,7 +12,9 @@ use std::{
 };
 
 use parcelo::webhook::Secret;
-use parcelo_domain::{ApiKeyRecord, Millis, ids::named, sample, to_body, webhooks::LoggedDelivery};
+use parcelo_domain::{
+    ApiKeyRecord, Millis, ids::public_id, sample, to_body, webhooks::LoggedDelivery,
+};
 use parcelo_types::{
     ApiKey,
     model::{header, time},
@@ -318,7 +320,7 @@ pub(super) fn deliveries(logged: &[LoggedDelivery]) -> PrintResult {
             print_to_stderr(format_args!("No events yet."));
         }
         for event in logged {
-            let (id, kind) = (named("evt", event.event), event.kind.to_wire());
+            let (id, kind) = (public_id("evt", event.event), event.kind.to_wire());
             let number = event.tracking_number.as_deref().unwrap_or("-");
             writeln!(out, "{id}  {:<9}  {kind}  {number}", event.delivery_status.code())?;
             for attempt in &event.attempts {

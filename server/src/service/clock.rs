@@ -181,7 +181,7 @@ mod tests {
             let count = due.len();
             for delivery in due {
                 let at = self.service.now();
-                let outcome = AttemptResult { at, millis: 1, answer: Err(DeliveryError::Broken) };
+                let outcome = AttemptResult { at, millis: 1, response: Err(DeliveryError::Broken) };
                 self.service.settle_delivery(delivery, outcome).await.unwrap();
             }
             count
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clock_that_jumps_ahead_makes_no_second_parcel() {
+    async fn a_clock_that_jumps_ahead_creates_no_duplicate_parcel() {
         let (test, order) = (TestService::with_trusted_clock().await, order());
         let Some(WriteResponse::Created(first)) = test.create(&order).await else { panic!() };
         test.jump_wall_clock(25 * Millis::HOUR);

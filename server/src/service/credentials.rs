@@ -6,7 +6,7 @@ use parcelo_domain::{
     AccountRecord, ApiKeyRecord, Countries, Millis, NewCredential, Refusal, Secrets, Tenant,
     audit::{Actor, Author},
     credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
-    ids::named,
+    ids::public_id,
     secrets::HashedKey,
 };
 use parcelo_store::{Store, StoreError, StoredScope};
@@ -76,7 +76,7 @@ impl CredentialIssuer<'_> {
         name: String,
         now: Millis,
     ) -> Result<(AccountRecord, bool), StoreError> {
-        let id = named("acc", self.ids.ulid(now));
+        let id = public_id("acc", self.ids.ulid(now));
         let account = self.store.account(&name, id.clone(), now).await?;
         let record = self.store.account_record(account).await?;
         let is_new = record.id == id;
@@ -90,7 +90,7 @@ impl CredentialIssuer<'_> {
         now: Millis,
     ) -> Result<(ApiKey, ApiKeyRecord), StoreError> {
         let NewKeyRequest { account, environment, name, countries, ip_list, rate_limit } = request;
-        let id = named("acc", self.ids.ulid(now));
+        let id = public_id("acc", self.ids.ulid(now));
         let tenant = Tenant { account: self.store.account(&account, id, now).await?, environment };
         let scope = ApiKeyScope { tenant, account, countries, ip_list, rate_limit };
         self.issue(name, scope, now).await
@@ -114,7 +114,7 @@ impl CredentialIssuer<'_> {
     ) -> Result<(S::Secret, Credential<S>), StoreError> {
         let secret = S::generate(&scope, &self.ids.key_bytes());
         let (hash, last4) = (self.secrets.hash_credential(&secret), last4(secret.text()));
-        let id = id.unwrap_or_else(|| named(S::ID_PREFIX, self.ids.ulid(now)));
+        let id = id.unwrap_or_else(|| public_id(S::ID_PREFIX, self.ids.ulid(now)));
         let new = NewCredential { id, name, hash, last4, created_at: now, scope };
         Ok((secret, self.store.insert_credential(new, &self.by).await?))
     }
@@ -169,7 +169,7 @@ impl Service {
         name: String,
         scope: ApiKeyScope,
     ) -> Result<Option<ApiKey>, Refusal> {
-        let id = named("key", self.secrets().new_key_id(scope.tenant.account, form));
+        let id = public_id("key", self.secrets().new_key_id(scope.tenant.account, form));
         let issuer = self.issuer(Actor::Session);
         let created =
             issuer.issue_with_id::<ApiKeyScope>(Some(id.clone()), (name, scope), self.now()).await;

@@ -105,7 +105,7 @@ impl Service {
         Ok(self.store.carrier_exceptions(tenant, limit).await?)
     }
 
-    /// Returns a tenant's webhook events with their attempts, newest first, without the `skipped` latest.
+    /// Returns a tenant's webhook events with their attempts, newest first, after skipping the first `skipped`.
     pub async fn webhook_deliveries(
         &self,
         tenant: Tenant,

@@ -1,12 +1,12 @@
-//! Webhook deliveries: due events are leased from the outbox, signed and handed to the webhook shell; the outcome is
-//! evaluated and stored.
+//! Webhook deliveries: due events are leased from the outbox, signed and handed to the webhook dispatcher; the
+//! outcome is evaluated and stored.
 
 use std::sync::Arc;
 
 use parcelo::webhook;
 use parcelo_domain::{
     Millis, Tenant,
-    ids::named,
+    ids::public_id,
     webhooks::{
         self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots, DisabledBy,
         Endpoint, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS, RetryDecision,
@@ -116,7 +116,7 @@ impl Service {
             }
             Err(StoreError::Damaged { .. }) => {
                 let (account, environment) = self.account_and_environment(lease.tenant).await;
-                let event = named("evt", lease.attempt.event);
+                let event = public_id("evt", lease.attempt.event);
                 tracing::error!(
                     account,
                     environment,
@@ -132,7 +132,7 @@ impl Service {
     }
 
     fn sign(&self, endpoint: &Endpoint, lease: DeliveryLease, body: Vec<u8>) -> Delivery {
-        let (id, now) = (named("evt", lease.attempt.event), self.now());
+        let (id, now) = (public_id("evt", lease.attempt.event), self.now());
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
         Delivery {

@@ -106,7 +106,7 @@ fn moments_around_steps() -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_restart_at_any_moment_changes_no_journey() {
+async fn a_restart_at_any_moment_leaves_journeys_unchanged() {
     let mut expected_histories = Vec::new();
     let test = TestService::in_memory().await;
     for number in journey_numbers() {
@@ -154,7 +154,7 @@ async fn steps_that_are_due_together_share_a_commit() {
 }
 
 #[tokio::test]
-async fn a_step_taken_meanwhile_is_skipped_and_blocks_no_other() {
+async fn a_step_taken_meanwhile_is_skipped_without_blocking_others() {
     let test = TestService::in_memory().await;
     for index in 0..4 {
         test.create(&format!("SB-SUCCESS-{index:04}")).await;
@@ -175,7 +175,7 @@ async fn a_step_taken_meanwhile_is_skipped_and_blocks_no_other() {
 }
 
 #[tokio::test]
-async fn a_stuck_step_delays_no_other_step_and_no_list() {
+async fn a_stuck_step_does_not_delay_other_steps_or_lists() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parcelo.db");
     let test = TestService::with_store(Store::open(&file, [1; 32]).unwrap()).await;
@@ -285,7 +285,7 @@ async fn due_steps_are_taken_before_a_list_or_a_manifest() {
 }
 
 #[tokio::test]
-async fn a_slow_list_delays_no_order() {
+async fn a_slow_list_does_not_delay_orders() {
     let folder = tempfile::tempdir().unwrap();
     let test =
         TestService::with_store(Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap())

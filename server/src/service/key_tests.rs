@@ -90,7 +90,7 @@ fn max_reads(started: Instant) -> u64 {
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_keys_reads_little_and_blocks_no_valid_key() {
+async fn wrong_keys_cause_few_reads_and_do_not_block_valid_keys() {
     let test = TestService::new();
     let (valid, _) =
         test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();

@@ -90,7 +90,7 @@ mod tests {
         (0..3).for_each(|_| uses.record(7, 20_000));
         assert_eq!(uses.take_unsaved(), LastUseDays::from([(7, 20_000)]));
         uses.record(7, 20_000);
-        // A clock that was set back makes no day earlier.
+        // Setting the clock back does not move a recorded day back.
         uses.record(7, 19_999);
         assert_eq!(uses.take_unsaved(), LastUseDays::default());
         uses.restore_unsaved(LastUseDays::from([(7, 20_000), (8, 20_000)]));

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use parcelo_domain::{Millis, ids::named};
+use parcelo_domain::{Millis, ids::public_id};
 
 use super::{Caller, Refusal, Service};
 
@@ -49,7 +49,7 @@ impl Service {
 
     /// Returns a new idempotency key for a write whose caller gave none, so that each call counts.
     pub fn new_idempotency_key(&self) -> String {
-        named("legacy", self.ids.ulid(self.now()))
+        public_id("legacy", self.ids.ulid(self.now()))
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use parcelo_system::{clock::ManualClock, ids::Ids};
 
     #[tokio::test]
-    async fn a_busy_database_counts_no_request_twice() {
+    async fn no_request_is_counted_twice_if_the_database_is_busy() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("parcelo.db");
         let store = Store::open(&file, [1; 32]).unwrap();

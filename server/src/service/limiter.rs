@@ -1,5 +1,5 @@
-//! Rate limits. The domain does the counting. Requests of keys are counted over all servers of the database, those of
-//! addresses by each server alone (docs/operations.md, What several servers share).
+//! Rate limits. The domain does the counting. Requests with a key are counted across all servers of the database,
+//! those of an address by each server alone (docs/operations.md, What several servers share).
 
 use std::{
     net::IpAddr,
@@ -161,7 +161,7 @@ impl Service {
         self.count_refusal(subject, admission)
     }
 
-    /// Counts a request over all servers: usually in memory, but with a claim in the database if the key is busy.
+    /// Counts a request across all servers: usually in memory, but with a claim in the database if the key is busy.
     async fn count_shared(
         &self,
         subject: LimitSubject,

@@ -1,6 +1,6 @@
 //! The service: each operation loads what its decision needs, lets the domain decide, and commits.
 //!
-//! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
+//! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP layer, the mock
 //! server and the admin commands all call it.
 
 pub(crate) mod authentication;
@@ -74,7 +74,7 @@ pub(crate) use settings::{Limits, Settings};
 pub(crate) use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
-/// The service, shared by the HTTP shell, the tickers and the admin commands.
+/// The service, shared by the HTTP layer, the tickers and the admin commands.
 #[derive(Debug)]
 pub struct Service {
     store: Store,

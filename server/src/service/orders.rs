@@ -110,7 +110,8 @@ impl Service {
         now: Millis,
     ) -> Result<WriteResponse, Refusal> {
         let Accepted { value: order, mut warnings, .. } = accepted;
-        warnings.extend(parcelo_label::truncated_fields(&order).into_iter().map(label_cut_warning));
+        warnings
+            .extend(parcelo_label::truncated_fields(&order).into_iter().map(truncation_warning));
         let tenant = caller.tenant();
         let site = self.site(tenant.environment);
         let (secrets, numbers) = (self.secrets(), &self.numbers);
@@ -132,7 +133,7 @@ impl Service {
 
 /// Returns the warning for a field whose text the label truncates, because the label has less room than the field
 /// allows.
-fn label_cut_warning(field: String) -> Warning {
+fn truncation_warning(field: String) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it, or another text on its line.",
         "El texto no cabe completo en la etiqueta y se corta: acórtelo, o acorte otro texto de su línea.",

@@ -64,8 +64,8 @@ impl Default for PasswordChecks {
     }
 }
 
-/// Logs that a successful attempt could not be uncounted. It counts as a failure for a while, but must not cost the
-/// user the session that has begun.
+/// Logs an error from taking back the count of a successful attempt. The attempt counts as a failure for a while, but
+/// the user must not lose the session that has begun.
 fn log_failure(counted: Result<(), StoreError>) {
     if let Err(error) = counted {
         tracing::warn!(%error, "an attempt to sign in still counts as a failure");

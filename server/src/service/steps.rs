@@ -1,5 +1,5 @@
-//! The sandbox's due steps. A read of the parcel, the ticker or a clock that is moved takes them, whichever comes
-//! first. Each step has its scheduled time, so the history does not depend on who takes it, or when.
+//! The sandbox's due steps. They are taken by a read of the parcel, by the ticker, or when the clock is moved,
+//! whichever comes first. Each step has its scheduled time, so the history does not depend on who takes it, or when.
 
 use std::{collections::HashSet, sync::PoisonError};
 
@@ -148,8 +148,8 @@ impl Service {
         (self.store.commit(changes).await, all)
     }
 
-    /// Takes the next step of each parcel in a commit of its own, so that one parcel holds up no other. The store does
-    /// not report which parcel failed a common commit, so all are tried. This is slower, and rare.
+    /// Takes the next step of each parcel in a separate commit, so that one parcel does not hold up the others. The
+    /// store does not report which parcel failed a common commit, so all are tried. This is slower, and rare.
     pub(super) async fn take_one_by_one(
         &self,
         parcels: &[ParcelRow],
@@ -166,7 +166,7 @@ impl Service {
     }
 
     /// Takes the parcel's next step, if it is due and can be taken. Losing to another write, or failing to write this
-    /// parcel, is not an error; only a database that takes no writes is.
+    /// parcel, is not an error; only a database that rejects all writes is.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };
         let ops = scenario::take_step(parcel, step);

@@ -1,6 +1,6 @@
 //! The webhook dispatcher: leases due events from the outbox and sends them, with limits for each endpoint
-//! and for all together, so that a slow endpoint delays no other. It decides nothing: the domain evaluates
-//! responses, and the store knows what is due.
+//! and for all together, so that a slow endpoint does not delay others. It makes no decisions: the domain
+//! evaluates responses, and the store knows what is due.
 //!
 //! A lease lasts a minute, four times as long as an attempt may take (15 s). If it ends, the process that held it
 //! is gone, and the event is due again. A response after the end of its lease (from a process that was suspended)

@@ -45,7 +45,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// Returns the allowed ones among the addresses, or an error if there are none.
+/// Returns the addresses that are allowed, or an error if there are none.
 fn retain_allowed(
     mut addresses: Vec<SocketAddr>,
     hosts: AllowedHosts,

@@ -317,7 +317,7 @@ async fn a_flapping_endpoint_gets_every_event() {
 }
 
 #[tokio::test]
-async fn ten_hanging_deliveries_delay_no_other() {
+async fn ten_hanging_deliveries_do_not_delay_others() {
     let test = TestService::new().await;
     // Hanging deliveries are not given up in that time.
     let _paused = PausedTime::start();

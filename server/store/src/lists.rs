@@ -83,9 +83,9 @@ async fn page(
 ) -> SqlResult<(Vec<SqlResult<ParcelListRow>>, u64)> {
     let limit = u64::from(query.limit);
     let offset = u64::from(query.page - 1) * limit;
-    let (spans, total) = find_spans(db, filter, offset + limit).await?;
+    let (periods, total) = find_periods(db, filter, offset + limit).await?;
     let mut ids = Vec::new();
-    for part in page_parts(&spans, offset, limit) {
+    for part in page_parts(&periods, offset, limit) {
         let mut params = filter.params(part.from, part.to);
         params.extend([part.parcels, part.skipped].map(Value::from));
         ids.extend(db.each(&page_sql(filter), &params, |row| row.get::<i64>(0)).await?);
@@ -107,7 +107,7 @@ pub(super) async fn read_listed(
 }
 
 /// A period, and the number of wanted parcels created in it.
-struct Span {
+struct Period {
     from: i64,
     /// The first millisecond after the period.
     to: i64,
@@ -116,37 +116,37 @@ struct Span {
 
 /// Returns the periods of the list, latest first, until they have `enough` parcels, and the list's total. The periods
 /// are whole days, whose counts are stored, and parts of the first and the last day, in which parcels are counted.
-async fn find_spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
+async fn find_periods(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Period>, u64)> {
     let first = epoch_day(Millis(filter.from.saturating_sub(1))).saturating_add(1);
     let end = epoch_day(Millis(filter.to));
     // The counts contain neither the callers' own ids nor parts of a day.
     if filter.order_id.is_some() || first > end {
-        let all = count_span(db, filter, (filter.from, filter.to)).await?;
+        let all = count_period(db, filter, (filter.from, filter.to)).await?;
         let total = all.parcels;
         return Ok((vec![all], total));
     }
     let Filter { tenant, state, country, .. } = *filter;
     let wanted = counts::TotalsQuery { tenant, first, end, state, country };
-    let newest = count_span(db, filter, (day_start(end).0, filter.to)).await?;
-    let oldest = count_span(db, filter, (filter.from, day_start(first).0)).await?;
+    let newest = count_period(db, filter, (day_start(end).0, filter.to)).await?;
+    let oldest = count_period(db, filter, (filter.from, day_start(first).0)).await?;
     let enough = enough.saturating_sub(newest.parcels);
     let (days, in_days) = counts::count_by_day(db, wanted, enough).await?;
     let total = newest.parcels + in_days + oldest.parcels;
-    let day = |(day, parcels)| Span { from: day_start(day).0, to: day_start(day + 1).0, parcels };
-    let mut spans = vec![newest];
-    spans.extend(days.into_iter().map(day));
+    let day = |(day, parcels)| Period { from: day_start(day).0, to: day_start(day + 1).0, parcels };
+    let mut periods = vec![newest];
+    periods.extend(days.into_iter().map(day));
     // If earlier days were omitted, the later days have enough parcels, and this period is not reached.
-    spans.push(oldest);
-    Ok((spans, total))
+    periods.push(oldest);
+    Ok((periods, total))
 }
 
-async fn count_span(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlResult<Span> {
+async fn count_period(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlResult<Period> {
     let mut parcels = 0;
     if from < to {
         let sql = ["SELECT count(*) FROM parcels ", filter.condition()].concat();
         parcels = db.value::<i64>(&sql, &filter.params(from, to)).await?.unsigned_abs();
     }
-    Ok(Span { from, to, parcels })
+    Ok(Period { from, to, parcels })
 }
 
 /// The part of a page that lies in one period. The days between a page's first and last parcel are not read through,
@@ -162,18 +162,18 @@ struct Part {
 }
 
 /// Returns the parts that have the `limit` parcels from `offset` on, or as many as there are: no parts past the end.
-fn page_parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
+fn page_parts(periods: &[Period], offset: u64, limit: u64) -> Vec<Part> {
     let (mut skipped, mut missing) = (offset, limit);
     let mut parts = Vec::new();
-    for span in spans {
+    for period in periods {
         if missing == 0 {
             break;
         }
-        let here = span.parcels.saturating_sub(skipped).min(missing);
+        let here = period.parcels.saturating_sub(skipped).min(missing);
         if here > 0 {
-            parts.push(Part { from: span.from, to: span.to, skipped, parcels: here });
+            parts.push(Part { from: period.from, to: period.to, skipped, parcels: here });
         }
-        skipped = skipped.saturating_sub(span.parcels);
+        skipped = skipped.saturating_sub(period.parcels);
         missing -= here;
     }
     parts
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn a_page_reads_only_the_days_it_shows() {
-        let day = |day: i64, parcels| Span { from: day, to: day + 1, parcels };
-        let spans = [day(9, 0), day(8, 30), day(5, 10), day(4, 0), day(2, 60)];
+        let day = |day: i64, parcels| Period { from: day, to: day + 1, parcels };
+        let periods = [day(9, 0), day(8, 30), day(5, 10), day(4, 0), day(2, 60)];
         let part = |day, skipped, parcels| Part { from: day, to: day + 1, skipped, parcels };
         let table = [
             ((0, 20), vec![part(8, 0, 20)]),
@@ -320,7 +320,7 @@ mod tests {
             ((u64::MAX, 100), vec![]),
         ];
         for ((offset, limit), expected) in table {
-            assert_eq!(page_parts(&spans, offset, limit), expected, "{offset} {limit}");
+            assert_eq!(page_parts(&periods, offset, limit), expected, "{offset} {limit}");
         }
         assert_eq!(page_parts(&[], 0, 20), []);
     }

@@ -29,8 +29,8 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Releases events that wait for an earlier event that does not exist, and returns their number: a safety net below
-    /// the locks of several servers. Each call scans a part of the waiting events.
+    /// Releases events that wait for an earlier event that does not exist, and returns their number: a safety net in
+    /// case the locks of several servers have failed to prevent that. Each call scans a part of the waiting events.
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
 
     /// Claims requests from the limits that servers share. Returns a grant for each claim, in order.
@@ -55,6 +55,6 @@ methods! {
     /// Returns the idempotency record under a key. It may be older than 24 h, which the domain checks.
     pub async fn idempotency_record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
-    /// Deletes dead idempotency records, page by page, and returns their number.
+    /// Deletes expired idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
 }

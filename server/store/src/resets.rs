@@ -85,7 +85,7 @@ impl Store {
             Ok(all)
         };
         let deleted = self.write(reset).await?;
-        self.remove_dead_keys().await.map(|()| deleted)
+        self.forget_deleted_keys().await.map(|()| deleted)
     }
 
     async fn count_and_erase(self, sandbox: Tenant) -> Result<Deleted, StoreError> {
@@ -162,7 +162,7 @@ impl Store {
         }
         self.active_resets().erasing.remove(&number);
         // If this fails, the next purge does it.
-        let _ = self.remove_dead_keys().await;
+        let _ = self.forget_deleted_keys().await;
         self.truncate_log().await;
     }
 
@@ -184,9 +184,9 @@ impl Store {
         self.page(async move |db| end(db, number).await).await
     }
 
-    async fn remove_dead_keys(&self) -> Result<(), StoreError> {
+    async fn forget_deleted_keys(&self) -> Result<(), StoreError> {
         match self.sqlite() {
-            Ok(engine) => engine.remove_dead_keys().await,
+            Ok(engine) => engine.forget_deleted_keys().await,
             Err(_) => Ok(()),
         }
     }

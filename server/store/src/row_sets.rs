@@ -20,7 +20,7 @@ impl Sql<'_> {
         self.execute(&format!("DELETE FROM {table} WHERE tenant = $1"), params![tenant]).await
     }
 
-    /// Runs a statement for these rows, and returns the number of rows written. `given` are the parameters after the
+    /// Runs a statement for these rows, and returns the number of rows written. `params` are the parameters after the
     /// rows' columns.
     pub(super) async fn execute_rows(
         self,

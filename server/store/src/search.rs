@@ -118,27 +118,27 @@ impl SnapshotSearch<'_> {
         let mut intersection = Intersection::new(self.query);
         for word in words {
             if intersection.needs_next_word() {
-                intersection.intersect(self.places(word).await?);
+                intersection.intersect(self.positions(word).await?);
             }
         }
-        let (places, has_skipped_words) = intersection.into_places();
-        let places = match places {
-            Some(places) if !has_skipped_words && !has_filters(self.query) => {
-                search_hits.add(places);
+        let (positions, has_skipped_words) = intersection.into_positions();
+        let positions = match positions {
+            Some(positions) if !has_skipped_words && !has_filters(self.query) => {
+                search_hits.add(positions);
                 return Ok(());
             }
-            Some(places) => places,
+            Some(positions) => positions,
             None => self.newest().await?,
         };
-        let (places, are_all) = newest_to_load(places);
+        let (positions, are_all) = newest_to_load(positions);
         search_hits.is_complete &= are_all;
-        let ids: Vec<i64> = places.iter().map(|(_, row)| *row).collect();
+        let ids: Vec<i64> = positions.iter().map(|(_, row)| *row).collect();
         search_hits.add_wanted(&self.load(&ids).await?, words, self.query);
         Ok(())
     }
 
-    /// Returns the places of a word's parcels, or `None` if there are too many to read.
-    async fn places(&self, word: &SearchWord) -> SqlResult<Option<Vec<ListPosition>>> {
+    /// Returns the positions of a word's parcels, or `None` if there are too many to read.
+    async fn positions(&self, word: &SearchWord) -> SqlResult<Option<Vec<ListPosition>>> {
         // So many pieces have more entries than may be read, unless most terms are longer than 40 characters.
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();
@@ -148,7 +148,7 @@ impl SnapshotSearch<'_> {
             let mut pieces = HashMap::<i64, usize>::new();
             let each = self.db.each(pieces!("is_live"), params, |row| {
                 *pieces.entry(row.get(0)?).or_default() += 1;
-                bounds.add_places(&row.get::<Vec<u8>>(2)?, &mut found);
+                bounds.add_positions(&row.get::<Vec<u8>>(2)?, &mut found);
                 Ok(())
             });
             each.await?;
@@ -160,25 +160,25 @@ impl SnapshotSearch<'_> {
             }
         }
         let Some(awb) = word.awb_bounds() else { return Ok(Some(found)) };
-        let is_all = self.add_places((AWB_STARTS_WITH, &awb.from, &awb.to), &mut found).await?
+        let is_all = self.add_positions((AWB_STARTS_WITH, &awb.from, &awb.to), &mut found).await?
             && match &awb.last {
                 Some(last) => {
-                    self.add_places((AWB_ENDS_WITH, last, &awb.digits), &mut found).await?
+                    self.add_positions((AWB_ENDS_WITH, last, &awb.digits), &mut found).await?
                 }
                 None => true,
             };
         Ok(is_all.then_some(found))
     }
 
-    /// Adds places. Returns `false` if there are too many.
-    async fn add_places(
+    /// Adds positions. Returns `false` if there are too many.
+    async fn add_positions(
         &self,
         (sql, from, to): (&str, &str, &str),
-        places: &mut Vec<ListPosition>,
+        positions: &mut Vec<ListPosition>,
     ) -> SqlResult<bool> {
-        let params = params![self.tenant, from, to, MAX_TERMS + 1 - places.len()];
-        places.extend(self.db.each(sql, params, read_place).await?);
-        Ok(places.len() <= MAX_TERMS)
+        let params = params![self.tenant, from, to, MAX_TERMS + 1 - positions.len()];
+        positions.extend(self.db.each(sql, params, read_position).await?);
+        Ok(positions.len() <= MAX_TERMS)
     }
 
     /// Returns the parcels that are not in a run yet, and `true` if there are no others.
@@ -205,7 +205,7 @@ impl SnapshotSearch<'_> {
         let sql = "SELECT created_at, id FROM parcels \
              WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
              ORDER BY created_at DESC, id DESC LIMIT $4";
-        self.db.each(sql, params![self.tenant, from, to, MAX_LOADED + 1], read_place).await
+        self.db.each(sql, params![self.tenant, from, to, MAX_LOADED + 1], read_position).await
     }
 
     /// Loads parcels to be checked.
@@ -221,7 +221,7 @@ impl SnapshotSearch<'_> {
     }
 }
 
-fn read_place(row: &Row<'_>) -> SqlResult<ListPosition> {
+fn read_position(row: &Row<'_>) -> SqlResult<ListPosition> {
     Ok((row.get(0)?, row.get(1)?))
 }
 

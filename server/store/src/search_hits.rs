@@ -29,13 +29,13 @@ pub struct SearchPage {
     pub is_complete: bool,
 }
 
-/// A parcel's place in a list: the time of its creation, and its row.
+/// A parcel's position in a list: the time of its creation, and its row.
 pub(super) type ListPosition = (i64, i64);
 
 /// The parcels that have all words so far.
 pub(super) struct Intersection {
-    /// Sorted places; `None` until a word has narrowed the search down.
-    places: Option<Vec<ListPosition>>,
+    /// Sorted positions; `None` until a word has narrowed the search down.
+    positions: Option<Vec<ListPosition>>,
     /// `true` if a word was skipped.
     has_skipped_words: bool,
     from: i64,
@@ -45,12 +45,13 @@ pub(super) struct Intersection {
 impl Intersection {
     pub(super) fn new(query: &ListQuery) -> Self {
         let (from, to) = bounds(query);
-        Self { places: None, has_skipped_words: false, from, to }
+        Self { positions: None, has_skipped_words: false, from, to }
     }
 
     /// Returns `true` if the parcels of another word are worth reading. Otherwise the word is skipped.
     pub(super) fn needs_next_word(&mut self) -> bool {
-        let is_few = self.places.as_ref().is_some_and(|places| places.len() <= MAX_CHEAP_TO_LOAD);
+        let is_few =
+            self.positions.as_ref().is_some_and(|positions| positions.len() <= MAX_CHEAP_TO_LOAD);
         self.has_skipped_words |= is_few;
         !is_few
     }
@@ -63,32 +64,32 @@ impl Intersection {
         };
         let (from, to) = (self.from, self.to);
         let mut word: Vec<ListPosition> =
-            word.into_iter().filter(|place| (from..to).contains(&place.0)).collect();
+            word.into_iter().filter(|position| (from..to).contains(&position.0)).collect();
         word.sort_unstable();
         word.dedup();
-        if let Some(places) = &self.places {
-            word.retain(|place| places.binary_search(place).is_ok());
+        if let Some(positions) = &self.positions {
+            word.retain(|position| positions.binary_search(position).is_ok());
         }
-        self.places = Some(word);
+        self.positions = Some(word);
     }
 
     /// Returns the remaining parcels, and `true` if they must be loaded and checked. The parcels are `None` if no word
     /// narrowed the search down.
-    pub(super) fn into_places(self) -> (Option<Vec<ListPosition>>, bool) {
-        (self.places, self.has_skipped_words)
+    pub(super) fn into_positions(self) -> (Option<Vec<ListPosition>>, bool) {
+        (self.positions, self.has_skipped_words)
     }
 }
 
 /// The parcels that were found for the alternatives so far.
 pub(super) struct SearchHits {
-    /// Sorted places, without duplicates.
-    places: Vec<ListPosition>,
+    /// Sorted positions, without duplicates.
+    positions: Vec<ListPosition>,
     pub(super) is_complete: bool,
 }
 
 impl SearchHits {
     pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), is_complete: true }
+        Self { positions: Vec::new(), is_complete: true }
     }
 
     /// Adds the loaded parcels that have all words and match the query.
@@ -99,40 +100,41 @@ impl SearchHits {
         query: &ListQuery,
     ) {
         let (from, to) = bounds(query);
-        let in_time = |place: &ListPosition| (from..to).contains(&place.0);
-        let wanted =
-            loaded.iter().filter(|(place, one)| in_time(place) && one.is_wanted(words, query));
-        self.add(wanted.map(|(place, _)| *place));
+        let in_time = |position: &ListPosition| (from..to).contains(&position.0);
+        let wanted = loaded
+            .iter()
+            .filter(|(position, one)| in_time(position) && one.is_wanted(words, query));
+        self.add(wanted.map(|(position, _)| *position));
     }
 
-    pub(super) fn add(&mut self, places: impl IntoIterator<Item = ListPosition>) {
-        let before = self.places.len();
-        self.places.extend(places);
-        if self.places.len() > before {
-            self.places.sort_unstable();
-            self.places.dedup();
+    pub(super) fn add(&mut self, positions: impl IntoIterator<Item = ListPosition>) {
+        let before = self.positions.len();
+        self.positions.extend(positions);
+        if self.positions.len() > before {
+            self.positions.sort_unstable();
+            self.positions.dedup();
         }
     }
 
     pub(super) fn total(&self) -> u64 {
-        self.places.len() as u64
+        self.positions.len() as u64
     }
 
     /// Returns the rows of a page, newest first.
     pub(super) fn page(&self, query: &ListQuery) -> Vec<i64> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let pages = usize::try_from(query.page - 1).unwrap_or(usize::MAX);
-        let newest = self.places.iter().rev().skip(pages.saturating_mul(limit));
+        let newest = self.positions.iter().rev().skip(pages.saturating_mul(limit));
         newest.take(limit).map(|(_, row)| *row).collect()
     }
 }
 
 /// Returns the newest parcels, as many as may be loaded, and `true` if there are no others.
-pub(super) fn newest_to_load(mut places: Vec<ListPosition>) -> (Vec<ListPosition>, bool) {
-    places.sort_unstable_by(|one, other| other.cmp(one));
-    let are_all = places.len() <= MAX_LOADED;
-    places.truncate(MAX_LOADED);
-    (places, are_all)
+pub(super) fn newest_to_load(mut positions: Vec<ListPosition>) -> (Vec<ListPosition>, bool) {
+    positions.sort_unstable_by(|one, other| other.cmp(one));
+    let are_all = positions.len() <= MAX_LOADED;
+    positions.truncate(MAX_LOADED);
+    (positions, are_all)
 }
 
 /// Returns the bounds of a query's times of creation: the first time, and the first time after the last.

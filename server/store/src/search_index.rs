@@ -18,7 +18,7 @@ use super::{
     sql::{Row, Sql, SqlResult, params},
     term_runs::{
         Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, Piece, RUNS_PER_MERGE, entry, merge, pack,
-        place, sortable_bytes, unpack, without,
+        position, sortable_bytes, unpack, without,
     },
 };
 
@@ -199,10 +199,10 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
 /// Reads the entries of a parcel.
 fn read_entries(row: &Row<'_>) -> SqlResult<Vec<Entry>> {
     let tenant = sortable_bytes(row.get(1)?);
-    let place = (row.get(3)?, row.get(0)?);
+    let position = (row.get(3)?, row.get(0)?);
     let order: SearchableOrder = read_order(row, 4)?;
     let terms = order.searchable_fields(&row.get::<String>(2)?).terms();
-    Ok(terms.iter().map(|term| entry(&tenant, term, place)).collect())
+    Ok(terms.iter().map(|term| entry(&tenant, term, position)).collect())
 }
 
 async fn insert_run(
@@ -322,7 +322,7 @@ async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -
     let found = db.each(sql, params, |row| {
         Ok((row.get::<i64>(0)?, row.get::<Vec<u8>>(1)?, row.get::<Vec<u8>>(2)?))
     });
-    let is_gone = |entry: &Entry| place(entry).is_some_and(|place| place.1 == parcel);
+    let is_gone = |entry: &Entry| position(entry).is_some_and(|position| position.1 == parcel);
     let mut written = 0;
     for (run, first, entries) in found.await? {
         let Some(rest) = without(&entries, is_gone) else { continue };

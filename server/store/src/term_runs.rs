@@ -21,9 +21,9 @@ pub(super) const PIECES_PER_READ: usize = 3;
 /// Size at which a piece is full. Two pieces fit a page of `SQLite`, four a page of `PostgreSQL`.
 const PIECE_BYTES: usize = if cfg!(test) { 200 } else { 1_700 };
 /// Size of a parcel's time and row at the end of an entry.
-const PLACE_BYTES: usize = 16;
+const POSITION_BYTES: usize = 16;
 
-/// A term of a parcel: the tenant, the term, and the parcel's place, so that entries sort by all of them.
+/// A term of a parcel: the tenant, the term, and the parcel's position, so that entries sort by all of them.
 pub(super) type Entry = Vec<u8>;
 
 /// Some adjacent entries of a run.
@@ -49,11 +49,11 @@ impl Bounds {
         Self { from, to }
     }
 
-    /// Adds the places of a piece's entries within the bounds.
-    pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<ListPosition>) {
+    /// Adds the positions of a piece's entries within the bounds.
+    pub(super) fn add_positions(&self, piece: &[u8], positions: &mut Vec<ListPosition>) {
         for_each_entry(piece, |entry| {
             if entry >= &self.from[..] && entry < &self.to[..] {
-                places.extend(place(entry));
+                positions.extend(position(entry));
             }
         });
     }
@@ -71,10 +71,10 @@ pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): ListPosition
     .concat()
 }
 
-/// Returns the parcel's place in an entry.
-pub(super) fn place(entry: &[u8]) -> Option<ListPosition> {
-    let (_, place) = entry.split_last_chunk::<PLACE_BYTES>()?;
-    let (created_at, parcel) = place.split_first_chunk()?;
+/// Returns the parcel's position in an entry.
+pub(super) fn position(entry: &[u8]) -> Option<ListPosition> {
+    let (_, position) = entry.split_last_chunk::<POSITION_BYTES>()?;
+    let (created_at, parcel) = position.split_first_chunk()?;
     let number = |bytes| i64::from_be_bytes(bytes) ^ i64::MIN;
     Some((number(*created_at), number(parcel.try_into().ok()?)))
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_sorts_by_scope_then_term_then_place() {
+    fn an_entry_sorts_by_scope_then_term_then_position() {
         let sorted = [
             entry(&sortable_bytes(-1), "wz", (9, 9)),
             entry(&sortable_bytes(1), "wana", (i64::MIN, 5)),
@@ -199,8 +199,8 @@ mod tests {
             entry(&sortable_bytes(2), "n", (0, 0)),
         ];
         assert!(sorted.is_sorted());
-        assert_eq!(place(&sorted[2]), Some((-1, 5)));
-        assert_eq!(place(b"short"), None);
+        assert_eq!(position(&sorted[2]), Some((-1, 5)));
+        assert_eq!(position(b"short"), None);
     }
 
     #[test]
@@ -209,11 +209,11 @@ mod tests {
         assert!(pieces.len() > 3, "several pieces, or this shows little");
         let count = |scope: i64, beginning| {
             let bounds = Bounds::new(&sortable_bytes(scope), beginning);
-            let mut places = Vec::new();
+            let mut positions = Vec::new();
             for piece in &pieces {
-                bounds.add_places(&piece.entries, &mut places);
+                bounds.add_positions(&piece.entries, &mut positions);
             }
-            places.len()
+            positions.len()
         };
         let found = [count(1, "wana"), count(1, "wanab"), count(1, "wanax"), count(2, "wana")];
         assert_eq!(found, [600, 300, 0, 0]);

@@ -1,5 +1,5 @@
 //! Databases, delays and damage, for the tests of this crate and, with the feature `test-util`, for those of others.
-//! Product code does nothing different before a test asks for it.
+//! They affect product code only once a test asks for it.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

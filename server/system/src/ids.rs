@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use parcelo_domain::{
     Millis,
-    ids::{CROCKFORD, named},
+    ids::{CROCKFORD, public_id},
 };
 use ulid::Ulid;
 
@@ -63,7 +63,7 @@ impl Ids {
 
     /// Returns a new id for a request: `req_…`.
     pub fn request_id(&self, now: Millis) -> String {
-        named("req", self.ulid(now))
+        public_id("req", self.ulid(now))
     }
 
     /// Returns 13 random Crockford base32 characters: 65 bits.

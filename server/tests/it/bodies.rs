@@ -11,12 +11,12 @@ const MAX_GROWTH_BYTES: u64 = 32 << 20;
 
 /// The framing in which each byte of a body is sent.
 #[derive(Clone, Copy)]
-enum Packet {
+enum Framing {
     Bare,
     Chunk,
 }
 
-impl Packet {
+impl Framing {
     fn bytes(self) -> &'static [u8] {
         match self {
             Self::Bare => b"x",
@@ -46,12 +46,12 @@ fn measure_growth(
     server: &RunningServer,
     url: &str,
     head: &str,
-    (packet, length): (Packet, usize),
+    (framing, length): (Framing, usize),
 ) -> u64 {
     let before = resident_bytes(server);
     let connect = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     let mut lines: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
-    let head = format!("{head}{}", packet.header(length));
+    let head = format!("{head}{}", framing.header(length));
     for line in &mut lines {
         line.set_nodelay(true).unwrap();
         line.write_all(head.as_bytes()).unwrap();
@@ -59,7 +59,7 @@ fn measure_growth(
     for _ in 0..length {
         for line in &mut lines {
             // The rate limit may have refused this connection; the others go on.
-            let _ = line.write_all(packet.bytes());
+            let _ = line.write_all(framing.bytes());
         }
     }
     resident_bytes(server).saturating_sub(before)
@@ -68,8 +68,8 @@ fn measure_growth(
 fn assert_small_growth(listener: &str, head: &str, length: usize) {
     let (setup, server) = TestSetup::new_and_start();
     let head = head.replace("KEY", setup.new_key("sandbox").1.secret());
-    for packet in [Packet::Bare, Packet::Chunk] {
-        let grown = measure_growth(&server, server.url(listener), &head, (packet, length));
+    for framing in [Framing::Bare, Framing::Chunk] {
+        let grown = measure_growth(&server, server.url(listener), &head, (framing, length));
         assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
 }

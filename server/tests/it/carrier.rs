@@ -223,7 +223,7 @@ async fn a_repeated_status_is_recorded_and_the_newest_scan_counts() {
 }
 
 #[tokio::test]
-async fn a_carrier_cannot_set_the_statuses_of_the_service() {
+async fn a_carrier_cannot_set_statuses_that_only_the_service_sets() {
     let (_server, api, carrier, _) = start_at_nine().await;
     for (index, status) in
         ["ORDERED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "VOIDED"].iter().enumerate()

@@ -189,7 +189,7 @@ async fn every_refusal_is_an_error_envelope_with_a_request_id() {
 }
 
 #[tokio::test]
-async fn refused_controls_use_up_no_seeded_ids() {
+async fn refused_controls_do_not_use_up_seeded_ids() {
     let mut numbers = Vec::new();
     for refusals in [0, 3] {
         let api = start_frozen().await;

@@ -61,7 +61,7 @@ async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
 fn matches_shown(shown: &Value, real: &Value) -> bool {
     match (shown, real) {
         (Value::Object(shown), Value::Object(real)) => {
-            let is_same = |(name, shown)| real.get(name).is_some_and(|it| matches_shown(shown, it));
+            let is_same = |(name, shown)| real.get(name).is_some_and(|v| matches_shown(shown, v));
             shown.len() == real.len() && shown.iter().all(is_same)
         }
         (Value::Array(shown), Value::Array(real)) => {
@@ -91,7 +91,7 @@ async fn every_command_of_the_guide_gets_the_response_shown() {
     let page = Api::new(server.url()).get("/docs/").await.text();
     let blocks = blocks(&page);
     let is_command = |block: &&CodeBlock| block.class == "shell";
-    let commands: Vec<_> = blocks.iter().filter(is_command).map(|it| it.text.as_str()).collect();
+    let commands: Vec<_> = blocks.iter().filter(is_command).map(|b| b.text.as_str()).collect();
     assert!(commands.len() >= 10, "{commands:?}");
     let mut printed = run(&commands, &server).await.into_iter();
     let mut last = String::new();
@@ -100,7 +100,7 @@ async fn every_command_of_the_guide_gets_the_response_shown() {
             "shell" => last = printed.next().unwrap(),
             "answer" => {
                 let [shown, real] =
-                    [text, &last].map(|it| serde_json::from_str::<Value>(it).unwrap());
+                    [text, &last].map(|text| serde_json::from_str::<Value>(text).unwrap());
                 assert!(matches_shown(&shown, &real), "shown {shown:#}\nreal {real:#}");
             }
             "output" => assert_eq!(text, &last),
@@ -123,7 +123,7 @@ async fn the_webhook_in_the_guide_matches_the_one_sent() {
     let shown: Value = serde_json::from_str(shown).unwrap();
     let sent = inbox.deliveries();
     let sent: Vec<_> =
-        sent.iter().map(|it| serde_json::from_slice::<Value>(&it.body).unwrap()).collect();
+        sent.iter().map(|d| serde_json::from_slice::<Value>(&d.body).unwrap()).collect();
     assert!(sent.iter().any(|real| matches_shown(&shown, real)), "{sent:#?}");
 }
 

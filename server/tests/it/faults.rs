@@ -145,7 +145,7 @@ async fn latencies_and_slow_bodies_delay_complete_responses() {
 }
 
 #[tokio::test]
-async fn faults_use_up_no_seeded_ids() {
+async fn faults_do_not_use_up_seeded_ids() {
     let mut bodies = Vec::new();
     for probability in [0.001, 0.5] {
         let server = crate::embedded::builder().seed(7).start().await;

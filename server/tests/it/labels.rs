@@ -185,7 +185,7 @@ async fn apartment_and_company_of_a_receiver_are_printed() {
 const INSTRUCTIONS: &str = "/receiver/address/deliveryInstructions";
 
 #[tokio::test]
-async fn text_cut_on_the_label_is_a_warning() {
+async fn text_truncated_on_the_label_is_a_warning() {
     let (_server, api) = start_with_key().await;
     for (key, field, text, cut) in [
         ("order-0001", INSTRUCTIONS, "Ring twice".to_owned(), None),

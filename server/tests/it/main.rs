@@ -1,4 +1,5 @@
-//! Tests of the service over real HTTP, embedded and as a process: each endpoint accepts, refuses, repeats and races.
+//! Tests of the service over real HTTP, embedded and as a process: what each endpoint accepts,
+//! refuses and replays, and how requests race.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -407,7 +407,7 @@ async fn logs_contain_no_keys_or_personal_data() {
     let created =
         [setup.admin("carriers", &carrier), setup.admin("tokens", &["create", "--name", "Test"])];
     let [carrier, token] =
-        [&created[0]["key"], &created[1]["token"]].map(|it| it.as_str().unwrap());
+        [&created[0]["key"], &created[1]["token"]].map(|secret| secret.as_str().unwrap());
     let post = async |url, path, name, value: &str, body: serde_json::Value| {
         let request = Api::new(running.url(url)).request("POST", path).body(body.to_string());
         send(request.header(name, value).header("Content-Type", "application/json")).await.status

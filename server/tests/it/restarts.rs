@@ -58,10 +58,10 @@ impl Database {
     }
 
     fn serve(&self) -> RunningServer {
-        self.serve_by(BINARY)
+        self.serve_with(BINARY)
     }
 
-    fn serve_by(&self, program: &str) -> RunningServer {
+    fn serve_with(&self, program: &str) -> RunningServer {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let ready_file = self.folder.path().join(format!("ready-{number}.json"));
         let arguments = ["serve", "--environments", "sandbox", "--drain", "1"];
@@ -73,11 +73,11 @@ impl Database {
     }
 
     fn key(&self) -> ApiKey {
-        self.key_by(BINARY).1
+        self.key_with(BINARY).1
     }
 
     /// Creates a key with the command of this program, and returns it with its id.
-    fn key_by(&self, program: &str) -> (String, ApiKey) {
+    fn key_with(&self, program: &str) -> (String, ApiKey) {
         let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
         let mut command = self.command(program, &arguments);
         let made = command.args(["--countries", "*", "--json"]).output().unwrap();
@@ -219,8 +219,8 @@ fn previous_version() -> String {
 }
 
 /// Creates a key with one program's command and revokes it with another's. Each server must notice both.
-async fn revoke_by(program: &str, database: &Database, servers: &[RunningServer]) {
-    let (id, key) = database.key_by(program);
+async fn revoke_with(program: &str, database: &Database, servers: &[RunningServer]) {
+    let (id, key) = database.key_with(program);
     let health = Operation::Health.path();
     for server in servers {
         assert_eq!(server.api(&key).get(health).await.status, 200);
@@ -235,11 +235,12 @@ async fn revoke_by(program: &str, database: &Database, servers: &[RunningServer]
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
+async fn no_call_fails_during_a_rolling_upgrade_under_load() {
     let Some(database) = Database::new() else { return };
     let previous_version = previous_version();
-    let mut servers = [database.serve_by(&previous_version), database.serve_by(&previous_version)];
-    let key = database.key_by(&previous_version).1;
+    let mut servers =
+        [database.serve_with(&previous_version), database.serve_with(&previous_version)];
+    let key = database.key_with(&previous_version).1;
     let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard());
     for index in [0, 1] {
@@ -254,9 +255,9 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
             // A server of the previous version crashes while a new one runs beside it.
             servers[1].kill();
             load.wait_for_orders(50).await;
-            servers[1] = database.serve_by(&previous_version);
+            servers[1] = database.serve_with(&previous_version);
             balancer.replace(1, &servers[1]);
-            revoke_by(&previous_version, &database, &servers).await;
+            revoke_with(&previous_version, &database, &servers).await;
         }
     }
     load.wait_for_orders(50).await;

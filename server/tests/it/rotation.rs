@@ -73,7 +73,7 @@ async fn the_old_secret_works_for_exactly_the_overlap() {
 }
 
 #[tokio::test]
-async fn a_second_rotation_shortens_no_overlap() {
+async fn a_second_rotation_does_not_shorten_the_overlap() {
     let server = crate::embedded::start().await;
     let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
     let first = server.key().issue();

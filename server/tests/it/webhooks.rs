@@ -129,7 +129,7 @@ async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_given_up_delays_no_other_parcel() {
+async fn an_event_that_is_given_up_does_not_delay_other_parcels() {
     let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().reply([200, 500, 500, 500]).start().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;

@@ -194,8 +194,8 @@ fn check_name_in(field: &str, name: &str) -> Result<String, FieldFault> {
     checked.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
-/// Parses the name of the account. If the field is absent, it is the default account. A blank name is a fault, unlike a blank text elsewhere:
-/// a key of the wrong account would see another customer's parcels.
+/// Parses the name of the account. If the field is absent, it is the default account. A blank name is a fault, unlike a
+/// blank text elsewhere: a key of the wrong account would see another customer's parcels.
 fn parse_account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Json::Null) => Some(DEFAULT_ACCOUNT.to_owned()),

@@ -9,8 +9,8 @@ use crate::InvalidCredential;
 
 const PREFIX: &str = "adm_";
 
-/// An admin token: `adm_`, then the same as in an [`ApiKey`](parcelo_types::ApiKey). It belongs to the operator and is valid in
-/// both environments and for every account.
+/// An admin token: `adm_`, then the same as in an [`ApiKey`](parcelo_types::ApiKey). It belongs to the operator and is
+/// valid in both environments and for every account.
 ///
 /// It is never printed: `Debug` shows `AdminToken(adm_***)`, and it cannot be serialised.
 ///
@@ -32,7 +32,7 @@ impl AdminToken {
 
     /// Returns a token made from 32 random bytes, each encoded as one character.
     pub fn from_random(random: &[u8; 32]) -> Self {
-        // The form of keys names an environment, which tokens do not have.
+        // `SecretKey` requires an environment, which tokens do not have.
         Self(SecretKey::from_random(Environment::Production, PREFIX, random))
     }
 

@@ -1,5 +1,5 @@
-//! Writes the rules' limits into the schemas of the OpenAPI document, each from the rule's own constant, so that the two
-//! cannot differ.
+//! Writes the rules' limits into the schemas of the OpenAPI document, each from the rule's own constant, so that the
+//! two cannot differ.
 
 use parcelo_types::internal::{
     self, LIMITS,
@@ -38,7 +38,8 @@ const OWN_LIMITS: TypeLimits = &[
     ("ReplayRequest", &[("eventId", Characters(Text::DATA))]),
 ];
 
-/// Writes the limits into the schema of a request's type, also of a shipper's; any other schema is unchanged.
+/// Writes the limits into the schema of a type that requests of shippers, operators or carriers contain. Any other
+/// schema is unchanged.
 ///
 /// ```
 /// use parcelo_types::Sender;

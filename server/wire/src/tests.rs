@@ -1,4 +1,4 @@
-//! The faults that a check finds.
+//! A helper that lists the faults that a check finds.
 
 use parcelo_types::rules::Rejected;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::{
     disk::{Expectations, Run},
     facts::{
-        Guarantee::{Duplicated, Lost, Unreadable},
         Reader, Violation,
+        ViolationKind::{Duplicated, Lost, Unreadable},
     },
     recording::{DATABASE, order},
     server::{Post, Server},
@@ -91,8 +91,8 @@ fn check_next_order(
     let keys = expected.parcels + expected.requests.keys().filter(creates).count() as i64 + 1;
     let found = reader.parcels()?;
     if found != keys {
-        let guarantee = if found < keys { Lost } else { Duplicated };
-        return Err(Violation(guarantee, format!("{found} parcels of {keys} keys")));
+        let kind = if found < keys { Lost } else { Duplicated };
+        return Err(Violation(kind, format!("{found} parcels of {keys} keys")));
     }
     reader.check_consistency()
 }

@@ -3,7 +3,7 @@
 //! A write or truncation is durable once its file was synced, a name once its folder was. Until then each may be on the
 //! disk or not, independently of those before and after it, and a write may be there with only some of its sectors.
 //! After a failed sync no later one makes the same writes durable: Linux drops such pages. Real file systems reorder
-//! less; this is the freedom that POSIX leaves.
+//! less; POSIX permits all of this.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{
 
 /// A file, by its position in the order of creation.
 pub type FileId = u32;
-/// The id of the folder, which counts as a file whose content is the names.
+/// The id of the folder, which is treated as a file that contains the names.
 pub const FOLDER: FileId = FileId::MAX;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;

@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, path::Path};
 
 use rusqlite::{Connection, OpenFlags, Result, types::FromSql};
 
-use Guarantee::{Duplicated, Partial, Unreadable};
+use ViolationKind::{Duplicated, Partial, Unreadable};
 
-/// A broken guarantee, with the finding.
+/// A violation: its kind, and what was found.
 #[derive(Debug)]
-pub struct Violation(pub Guarantee, pub String);
+pub struct Violation(pub ViolationKind, pub String);
 
-/// A guarantee. Each variant is named after the state of an order that violates it.
+/// A kind of violation. Each variant is documented by the guarantee that it breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Guarantee {
+pub enum ViolationKind {
     /// Acknowledged orders exist, and repeating a request returns the same answer.
     Lost,
     /// A key has one order, and a tracking number one parcel.
@@ -45,8 +45,8 @@ const FACTS: [&str; 8] = [
     "SELECT 'endpoint of ' || tenant FROM webhook_endpoints",
 ];
 
-/// The contradictions, with the guarantee that each breaks; each query counts the rows that have one.
-const CONTRADICTIONS: [(Guarantee, &str, &str); 13] = [
+/// The contradictions, with the kind of violation that each is; each query counts the rows that have one.
+const CONTRADICTIONS: [(ViolationKind, &str, &str); 13] = [
     (
         Duplicated,
         "two parcels have one number",
@@ -172,10 +172,10 @@ impl Reader {
 
     /// Returns the first contradiction as an error.
     pub fn check_consistency(&self) -> std::result::Result<(), Violation> {
-        for (guarantee, name, sql) in CONTRADICTIONS {
+        for (kind, name, sql) in CONTRADICTIONS {
             let found: Vec<i64> = self.rows(sql)?;
             if found.iter().any(|number| *number != 0) {
-                return Err(Violation(guarantee, format!("{name}: {found:?}")));
+                return Err(Violation(kind, format!("{name}: {found:?}")));
             }
         }
         Ok(())

@@ -20,8 +20,8 @@ pub struct Outcome {
     pub violations: Vec<(Fault, Violation)>,
 }
 
-/// Makes each `every`th call fail in turn, in each way.
-pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
+/// Makes every `interval`th call fail, one call per run, with each error, once or persistently.
+pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
     // Each run begins with the same file, because the store never closes a file that it has opened.
     let mut first = Recording::start(folder, None, Expectations::default());
     first.open();
@@ -33,7 +33,7 @@ pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
             let mut fault = Fault { error, nth: 0, is_persistent };
             // The last call is the first that no run reaches.
             while run_with(folder, (&base, fault), &mut outcome).calls > fault.nth {
-                fault.nth += every;
+                fault.nth += interval;
             }
         }
     }

@@ -131,8 +131,8 @@ fn recoveries(folder: &Path, options: Options) -> Outcome {
     sum
 }
 
-fn failing_calls(folder: &Path, every: usize) -> bool {
-    let outcome = faults::every_call_fails(&new_folder(folder), every);
+fn failing_calls(folder: &Path, interval: usize) -> bool {
+    let outcome = faults::fail_calls(&new_folder(folder), interval);
     let faults::Outcome { runs, acknowledged, refused, violations } = outcome;
     println!("\n{FAULTS}: {runs} runs, {acknowledged} orders acknowledged, {refused} refused");
     violations.iter().take(3).for_each(|violation| println!("{violation:?}"));
@@ -163,8 +163,8 @@ fn mutants(folder: &Path, options: Options) -> bool {
 fn report(name: &str, outcome: &Outcome) -> bool {
     let Outcome { events, possible, images, violations } = outcome;
     println!("| {name} | {events} | {possible} | {images} | {} |", violations.len());
-    for ((at, nth), Violation(guarantee, what)) in violations.iter().take(3) {
-        println!("{guarantee:?}: {what}\n  --only '{name}' --at {at} {nth}");
+    for ((at, nth), Violation(kind, what)) in violations.iter().take(3) {
+        println!("{kind:?}: {what}\n  --only '{name}' --at {at} {nth}");
     }
     violations.is_empty()
 }

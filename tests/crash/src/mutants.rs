@@ -11,8 +11,8 @@ use crate::{
     check::check,
     disk::{Disk, Event, FOLDER, FileId, Run},
     facts::{
-        Guarantee::{self, Duplicated, Lost, Partial, Unreadable},
         Violation,
+        ViolationKind::{self, Duplicated, Lost, Partial, Unreadable},
     },
     recording::{DATABASE, write_image},
 };
@@ -55,8 +55,8 @@ fn answer_first(run: &mut Run) {
     }
 }
 
-/// Changes to a sound database, and the guarantee that each breaks.
-const TAMPERINGS: [(&str, Guarantee); 6] = [
+/// Changes to a sound database, and the kind of violation that each causes.
+const TAMPERINGS: [(&str, ViolationKind); 6] = [
     ("DELETE FROM parcels WHERE id = 2; DELETE FROM idempotency WHERE id = 2", Lost),
     (
         "UPDATE idempotency SET body = \
@@ -74,15 +74,15 @@ const TAMPERINGS: [(&str, Guarantee); 6] = [
     ("DELETE FROM meta WHERE name = 'secret'", Unreadable),
 ];
 
-/// Applies each tampering to the last files of a run. Returns those that are not detected as a violation of their
-/// guarantee.
+/// Applies each tampering to the last files of a run. Returns those that are not detected as their kind of
+/// violation.
 pub fn undetected_tamperings(run: &Run, folder: &Path) -> Vec<&'static str> {
     let disk = Disk::after(run, run.events.len());
-    let is_missed = |(sql, broken): &(&str, Guarantee)| {
+    let is_missed = |(sql, kind): &(&str, ViolationKind)| {
         write_image(folder, &disk.complete_image());
         Connection::open(folder.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
         let checked = check(run, disk.expected(), folder);
-        !matches!(checked, Err(Violation(found, _)) if found == *broken)
+        !matches!(checked, Err(Violation(found, _)) if found == *kind)
     };
     TAMPERINGS.into_iter().filter(is_missed).map(|(sql, _)| sql).collect()
 }

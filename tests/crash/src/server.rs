@@ -150,7 +150,7 @@ impl Server {
                 let answer =
                     EndpointResponse { status: 204, retry_after: None, body_prefix: Vec::new() };
                 let at = self.service.now();
-                let result = AttemptResult { at, millis: 1, answer: Ok(answer) };
+                let result = AttemptResult { at, millis: 1, response: Ok(answer) };
                 let _ = self.service.settle_delivery(delivery, result).await;
             }
         });

@@ -23,7 +23,7 @@ use crate::disk::{Event, FOLDER, FileId, Image};
 /// True while a folder is being recorded. Every call reads this first.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
-/// Duration of a recorded call.
+/// Delay that each recorded call adds, to simulate a disk.
 const CALL_DELAY_MICROS: u32 = 100;
 
 /// Device and inode.

@@ -1,5 +1,5 @@
-//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if their canonical forms, which
-//! are computed independently, are equal; how the documents are spelled does not matter.
+//! Fingerprints of JSON documents: two documents have the same fingerprint if and only if their canonical forms, which
+//! are computed independently, are equal, however the documents are written.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

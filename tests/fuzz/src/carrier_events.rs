@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const TARGET: Target = Target { name: "carrier_events", check, cases: 300 };
 
 /// The placeholder for the parcel's tracking number, which is new for each input.
-const NAMED: &str = "SB-SUCCESS-0001";
+const NUMBER_PLACEHOLDER: &str = "SB-SUCCESS-0001";
 const NOW: &str = "2026-01-05T08:00:00Z";
 
 fn check(input: &[u8]) {
@@ -27,7 +27,7 @@ fn check(input: &[u8]) {
         order.as_object_mut().unwrap().remove("trackingNumber");
         let created = service.post(&api_key, "/api/v1/orders/create", order.to_string().as_bytes());
         let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
-        let body = text.replace(NAMED, &number);
+        let body = text.replace(NUMBER_PLACEHOLDER, &number);
         let carrier = {
             let _context = service.runtime.enter();
             service.server.carrier_key()

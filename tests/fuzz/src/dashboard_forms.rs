@@ -48,7 +48,7 @@ struct Dashboard {
     runtime: Runtime,
     routes: Router,
     session: String,
-    form: String,
+    form_token: String,
     inputs: u32,
 }
 
@@ -57,8 +57,8 @@ thread_local! {
 }
 
 fn check(input: &[u8]) {
-    let lent = DASHBOARD.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
-    let mut dashboard = lent.unwrap_or_else(Dashboard::open);
+    let previous = DASHBOARD.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let mut dashboard = previous.unwrap_or_else(Dashboard::open);
     dashboard.inputs += 1;
     submit(&dashboard, input);
     DASHBOARD.with_borrow_mut(|kept| *kept = Some(dashboard));
@@ -75,8 +75,8 @@ fn submit(dashboard: &Dashboard, input: &[u8]) {
     let foreign = dashboard.post(path, fields);
     assert_eq!(foreign.status, 403, "without its token: {foreign:?}");
     assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "it changes a page");
-    let answer =
-        dashboard.post(path, &[format!("form={}&", dashboard.form).as_bytes(), fields].concat());
+    let answer = dashboard
+        .post(path, &[format!("form={}&", dashboard.form_token).as_bytes(), fields].concat());
     if let Some(location) = answer.headers.get("location") {
         assert!(location.to_str().unwrap().starts_with("/dashboard"), "{answer:?}");
     } else {
@@ -112,7 +112,7 @@ impl Dashboard {
         let (environment, ready) = (Environment::Production, Arc::new(AtomicBool::new(true)));
         let routes = admin_router(Api { service, environment, ready });
         let mut dashboard =
-            Self { runtime, routes, session: String::new(), form: String::new(), inputs: 0 };
+            Self { runtime, routes, session: String::new(), form_token: String::new(), inputs: 0 };
         dashboard.sign_in();
         dashboard
     }
@@ -120,12 +120,13 @@ impl Dashboard {
     fn sign_in(&mut self) {
         let page = self.get("/dashboard/sign-in");
         self.session = cookie(&page);
-        let form = token_in(&page.text());
-        let fields = format!("form={form}&account=default&password={}", PASSWORD.replace(' ', "+"));
+        let form_token = token_in(&page.text());
+        let fields =
+            format!("form={form_token}&account=default&password={}", PASSWORD.replace(' ', "+"));
         let answer = self.post("/dashboard/sign-in", fields.as_bytes());
         assert_eq!(answer.status, 303, "{answer:?}");
         self.session = cookie(&answer);
-        self.form = token_in(&self.get("/dashboard/keys/new").text());
+        self.form_token = token_in(&self.get("/dashboard/keys/new").text());
     }
 
     fn get(&self, path: &str) -> Answer {

@@ -62,7 +62,7 @@ async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
     }
 }
 
-/// Returns this many requests, the last of which closes the connection.
+/// Returns `count` requests, the last of which closes the connection.
 fn requests(
     (key, framing): (&ApiKey, Framing),
     (sizes, body): (&[usize], &[u8]),
@@ -110,7 +110,7 @@ fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     pieces
 }
 
-/// Returns status and body of each response, without the request id.
+/// Returns the status and the body of each response, without the request id.
 async fn read_answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
     let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     line.set_nodelay(true).unwrap();

@@ -106,9 +106,9 @@ fn request(
 fn assert_seen_by_its_account(
     service: &Service,
     (keys, key_index): (&[ApiKey; 3], usize),
-    made: &Answer,
+    created: &Answer,
 ) {
-    let number = made.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+    let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
     for (other, account) in ACCOUNTS.iter().enumerate() {
         let status = service.get(&keys[other], &format!("/api/v1/tracking/{number}")).status;
         assert_eq!(status, if *account == ACCOUNTS[key_index] { 200 } else { 404 });

@@ -48,7 +48,8 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Creates an order with these texts, leaving out those that the rules refuse. Returns its tracking number.
+/// Creates an order with these texts; a field whose text is rejected keeps its sample value. Returns the tracking
+/// number, or `None` if the order is still rejected.
 fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
     let key = service.key("default");
     let mut order = sample::order();
@@ -64,8 +65,8 @@ fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
         }
         for (field, _) in answer.faults() {
             let pointer = format!("/{}", field.replace('.', "/"));
-            let usual = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
-            set_field(&mut order, &pointer, usual);
+            let sample_value = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
+            set_field(&mut order, &pointer, sample_value);
         }
     }
     None

@@ -1,5 +1,5 @@
 //! Bodies of `POST /api/v1/orders/create`: the service accepts and rejects them as the SDK's rules do offline, stores
-//! them as given, and repeats its response byte for byte, however the same JSON is spelled.
+//! them as given, and repeats its response byte for byte, however the same JSON is written.
 
 use parcelo::{
     ApiKey, Environment, OrderRequest, TrackingNumber,

@@ -37,8 +37,8 @@ thread_local! {
 
 /// Calls `check` with this thread's service. A service is not used again after a failed check.
 pub(crate) fn with_service<T>(check: impl FnOnce(&Service) -> T) -> T {
-    let lent = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
-    let mut service = lent.unwrap_or_else(Service::start);
+    let previous = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let mut service = previous.unwrap_or_else(Service::start);
     service.inputs += 1;
     let checked = check(&service);
     SERVICE.with_borrow_mut(|kept| *kept = Some(service));
@@ -112,7 +112,7 @@ impl Answer {
         assert_eq!((self.status, self.faults()), (400, faults.collect()), "{request}");
     }
 
-    /// Returns field and code of each violation.
+    /// Returns the field and the code of each fault.
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().cloned().unwrap_or_default();

@@ -40,12 +40,13 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
     let mut order = sample::order();
     order["trackingNumber"] = NUMBER.into();
     // The number exists already if an earlier input has created it.
-    let made = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
-    assert!(made.status == 201 || made.code() == "PARCEL_DUPLICATE_TRACKING");
-    let is_it = number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
+    let created = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+    assert!(created.status == 201 || created.code() == "PARCEL_DUPLICATE_TRACKING");
+    let is_this_number =
+        number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
     // For the API, a text of another length is not a tracking number (docs/api.md, Tracking).
-    let has_length = (10..=30).contains(&typed.chars().count());
-    let (status, public) = match (is_it, has_length) {
+    let has_valid_length = (10..=30).contains(&typed.chars().count());
+    let (status, public) = match (is_this_number, has_valid_length) {
         (true, _) => (200, 200),
         (false, true) => (404, 404),
         (false, false) => (400, 404),

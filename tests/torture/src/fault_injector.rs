@@ -40,7 +40,7 @@ enum Fault {
     StallNetwork,
     /// PostgreSQL ends all connections, by `pg_terminate_backend`.
     TerminateConnections,
-    /// PostgreSQL stops without writing anything more, as by a power cut, then starts.
+    /// PostgreSQL stops without writing anything more, as in a power cut, then starts.
     CrashDatabase,
     /// PostgreSQL stops in an orderly way, then starts.
     StopDatabase,

@@ -302,41 +302,47 @@ mod tests {
     #[test]
     fn a_voided_parcel_is_never_shipped_or_printed() {
         let voided = [(Create, Some(Created(7))), (Void, Some(Voided))];
-        let then = |call, answer| accepts_sequence(&[voided[0], voided[1], (call, Some(answer))]);
-        assert!(then(Void, AlreadyVoided) && then(Track, HasStatus(Status::Voided)));
-        assert!(then(Manifest, Refused) && then(Reprint, Refused));
-        assert!(!then(Void, Voided), "voided twice");
-        assert!(!then(Manifest, Submitted), "shipped after it was voided");
-        assert!(!then(Track, HasStatus(Status::Labelled)), "a stale read");
-        assert!(!then(Reprint, Reprinted(2)), "a label for a voided parcel");
-        assert!(!then(Track, Unexpected), "no such parcel");
-        let labels = |version| {
+        let accepts_next =
+            |call, answer| accepts_sequence(&[voided[0], voided[1], (call, Some(answer))]);
+        assert!(
+            accepts_next(Void, AlreadyVoided) && accepts_next(Track, HasStatus(Status::Voided))
+        );
+        assert!(accepts_next(Manifest, Refused) && accepts_next(Reprint, Refused));
+        assert!(!accepts_next(Void, Voided), "voided twice");
+        assert!(!accepts_next(Manifest, Submitted), "shipped after it was voided");
+        assert!(!accepts_next(Track, HasStatus(Status::Labelled)), "a stale read");
+        assert!(!accepts_next(Reprint, Reprinted(2)), "a label for a voided parcel");
+        assert!(!accepts_next(Track, Unexpected), "no such parcel");
+        let accepts_second_reprint = |version| {
             accepts_sequence(&[
                 (Create, Some(Created(7))),
                 (Reprint, Some(Reprinted(2))),
                 (Reprint, Some(Reprinted(version))),
             ])
         };
-        assert!(labels(3) && !labels(2) && !labels(4));
+        assert!(
+            accepts_second_reprint(3) && !accepts_second_reprint(2) && !accepts_second_reprint(4)
+        );
     }
 
     #[test]
     fn a_late_scan_does_not_change_the_status() {
         let scan = |reported, at| Call::Scan { reported, at: Some(at) };
         let picked_up = [(Create, Some(Created(7))), (scan(Status::PickedUp, 5), Some(Applied))];
-        let then =
+        let accepts_next =
             |call, answer| accepts_sequence(&[picked_up[0], picked_up[1], (call, Some(answer))]);
-        assert!(then(scan(Status::InTransit, 6), Applied));
-        assert!(!then(scan(Status::InTransit, 6), Recorded), "it was not late");
-        assert!(!then(scan(Status::InTransit, 6), Refused), "it can follow");
+        assert!(accepts_next(scan(Status::InTransit, 6), Applied));
+        assert!(!accepts_next(scan(Status::InTransit, 6), Recorded), "it was not late");
+        assert!(!accepts_next(scan(Status::InTransit, 6), Refused), "it can follow");
         assert!(
-            then(scan(Status::InTransit, 4), Recorded) && then(scan(Status::PickedUp, 6), Recorded)
+            accepts_next(scan(Status::InTransit, 4), Recorded)
+                && accepts_next(scan(Status::PickedUp, 6), Recorded)
         );
-        assert!(!then(scan(Status::InTransit, 4), Applied), "an older scan moved it");
-        assert!(then(scan(Status::Delivered, 6), Refused));
-        assert!(!then(scan(Status::Delivered, 6), Applied), "against the table");
-        assert!(!then(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
-        assert!(!then(Void, Voided) && then(Void, Refused));
+        assert!(!accepts_next(scan(Status::InTransit, 4), Applied), "an older scan moved it");
+        assert!(accepts_next(scan(Status::Delivered, 6), Refused));
+        assert!(!accepts_next(scan(Status::Delivered, 6), Applied), "against the table");
+        assert!(!accepts_next(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
+        assert!(!accepts_next(Void, Voided) && accepts_next(Void, Refused));
         let reported_late = |reported| {
             let scan = (scan(Status::InTransit, 6), Some(DuplicateScan));
             accepts_sequence(&[
@@ -348,7 +354,11 @@ mod tests {
         };
         assert!(reported_late(Status::InTransit) && !reported_late(Status::PickedUp));
         let doubtful = Call::Scan { reported: Status::InTransit, at: None };
-        assert!(then(doubtful, Applied) && then(doubtful, Recorded) && then(doubtful, TooEarly));
+        assert!(
+            accepts_next(doubtful, Applied)
+                && accepts_next(doubtful, Recorded)
+                && accepts_next(doubtful, TooEarly)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A PostgreSQL cluster for this run, with fsync on, that can be stopped in an orderly way or as by a power cut.
+//! A PostgreSQL cluster for this run, with fsync on, that can be stopped in an orderly way or as in a power cut.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,7 +25,7 @@ pub(crate) struct Postgres {
 pub(crate) enum Shutdown {
     /// Ends connections, then writes a checkpoint.
     Fast,
-    /// Ends as by a power cut: the next start recovers.
+    /// Ends at once, as in a power cut: the next start recovers.
     Immediate,
 }
 

@@ -105,8 +105,8 @@ impl Server {
 
     /// Waits until the server listens, which it does only after it has created its database.
     pub(crate) fn wait_until_listening(&self) {
-        let ends = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < ends {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline {
             if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return;
             }

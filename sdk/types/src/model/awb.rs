@@ -46,6 +46,7 @@ fn parts(text: &str) -> Option<(&str, &str, u32)> {
     Some((airline, serial, serial.parse().ok().filter(|_| is_whole)?))
 }
 
+/// Returns the first seven digits of a serial number modulo 7.
 fn check_digit(serial: u32) -> u32 {
     serial / 10 % 7
 }

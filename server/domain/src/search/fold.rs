@@ -24,7 +24,7 @@ pub(super) fn fold(text: &str) -> String {
         if let Some(letters) = base_letters(c) {
             folded.push_str(letters);
         } else {
-            // Through upper case, so that ß becomes SS and all sigmas agree; ẞ needs lower case first.
+            // Fold through upper case, so that ß becomes SS and all sigmas agree; ẞ needs lower case first.
             let capitals = c.to_lowercase().flat_map(char::to_uppercase);
             folded.extend(capitals.flat_map(char::to_lowercase));
         }

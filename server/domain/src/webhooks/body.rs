@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::WebhookEventKind;
 use crate::{
     Event, Millis, ParcelRow, State,
-    ids::{named, parcel_id},
+    ids::{parcel_id, public_id},
     to_body,
 };
 
@@ -60,7 +60,7 @@ pub fn event_body(payload: EventPayload) -> Vec<u8> {
         EventSubject::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
         EventSubject::Test => EventData::Test,
     };
-    let id = EventId::unchecked(named("evt", event));
+    let id = EventId::unchecked(public_id("evt", event));
     to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))
 }
 

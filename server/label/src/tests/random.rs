@@ -303,14 +303,14 @@ proptest! {
     }
 }
 
-/// Returns `true` if the rules do not warn of the character on these labels.
-fn is_promised(c: char) -> bool {
+/// Returns `true` if these labels promise to print the character: the rules accept it without a warning.
+fn is_accepted_without_warning(c: char) -> bool {
     is_printable(c) || PRINTS_CHINESE && is_chinese(c)
 }
 
 #[test]
 fn undrawable_characters_cause_a_warning() {
-    let warned = |c: char| !is_promised(c) && !is_invisible(c) && !c.is_control();
+    let warned = |c: char| !is_accepted_without_warning(c) && !is_invisible(c) && !c.is_control();
     let silent: BTreeSet<char> = ('\0'..=char::MAX)
         .flat_map(|c| to_single_line(&c.to_string()).chars().collect::<Vec<_>>())
         .filter(|c| !is_drawable(*c) && !warned(*c))
@@ -329,7 +329,7 @@ fn labels_omit_only_invisible_characters() {
 
 #[test]
 fn printable_characters_can_be_drawn() {
-    let printable = ('\0'..=char::MAX).filter(|c| is_promised(*c));
+    let printable = ('\0'..=char::MAX).filter(|c| is_accepted_without_warning(*c));
     let missing: String = printable.filter(|c| !is_drawable(*c)).collect();
     assert_eq!(missing, "", "the rules accept characters that the fonts lack");
 }

@@ -70,7 +70,7 @@ pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Respon
         parcelo_wire::check_webhook(&body::json_object(request).await?).map_err(to_refusal)?;
     let (service, now) = (webhook.call.service(), webhook.call.now());
     let allowed_hosts = service.settings().allowed_hosts(webhook.environment);
-    // The address is checked first, so that a refused request creates no account.
+    // The address is checked first, so that a refused request does not create an account.
     check_url(&settings.url, allowed_hosts).map_err(EndpointError::Address)?;
     let (account, _) =
         webhook.call.issuer().find_or_create_account(webhook.account.clone(), now).await?;

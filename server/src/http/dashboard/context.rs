@@ -200,8 +200,8 @@ pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response
 }
 
 /// Sets a cookie that is hidden from scripts, other sites and plain connections, and that only this site can set: the
-/// prefix `__Host-`, which requires `Path=/`, keeps a neighbouring domain or an unencrypted page from setting one with this
-/// name. Browsers treat a connection to this machine as secure.
+/// prefix `__Host-`, which requires `Path=/`, keeps a neighbouring domain or an unencrypted page from setting one with
+/// this name. Browsers treat a connection to this machine as secure.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
     let cookie =
         format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");

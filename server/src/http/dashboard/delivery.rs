@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use parcelo::webhook;
-use parcelo_domain::{ids::named, webhooks::USER_AGENT};
+use parcelo_domain::{ids::public_id, webhooks::USER_AGENT};
 use parcelo_types::ErrorCode;
 use ulid::Ulid;
 
@@ -38,7 +38,7 @@ pub(super) async fn show(
     let event = event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
     let event = event.ok_or(ErrorCode::NotFound)?;
     let body = api.service.webhook_body(user.tenant(environment), event).await?;
-    let (id, language) = (named("evt", event), user.language());
+    let (id, language) = (public_id("evt", event), user.language());
     let headers = vec![
         ("content-type", "application/json".to_owned()),
         ("user-agent", USER_AGENT.to_owned()),

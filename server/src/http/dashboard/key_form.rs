@@ -21,7 +21,7 @@ pub(super) struct RawKeyForm {
     pub(super) countries: String,
     pub(super) codes: String,
     pub(super) addresses: String,
-    /// The form's id. The key's id derives from it, so that sending the form again creates no second key.
+    /// The form's id. The key's id derives from it, so that sending the form again does not create another.
     pub(super) form_id: String,
 }
 

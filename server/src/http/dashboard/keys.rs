@@ -163,7 +163,7 @@ pub(super) async fn new_form(
     render_page(&NewKeyPage { frame: user.frame(Section::Keys), form, faults: Vec::new() })
 }
 
-/// Creates a key and shows its secret. Sending the form again creates no second key.
+/// Creates a key and shows its secret. Sending the form again does not create another key.
 pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { user, fields }: SubmittedForm,

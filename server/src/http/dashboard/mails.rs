@@ -23,7 +23,7 @@ pub(super) struct MailKindChoice {
 }
 
 /// One of a parcel's e-mails.
-pub(super) struct MailLine {
+pub(super) struct MailRow {
     pub(super) kind: &'static str,
     pub(super) recipient: &'static str,
     pub(super) outcome: &'static str,
@@ -66,7 +66,7 @@ pub(super) async fn set(
     Ok(redirect_with_flash(Section::Settings.path(), FlashMessage::SettingsSaved))
 }
 
-impl MailLine {
+impl MailRow {
     pub(super) fn new(mail: &LoggedMail, language: Language) -> Self {
         Self {
             kind: kind_name(mail.kind, language),

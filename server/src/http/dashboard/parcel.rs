@@ -15,7 +15,7 @@ use super::{
     context::redirect_with_flash,
     flash::FlashMessage,
     frame::{ArrivalLine, DisplayTime, Frame, Section, render_page, status_tone},
-    mails::MailLine,
+    mails::MailRow,
     webhooks::parse_environment,
 };
 use crate::{
@@ -38,7 +38,7 @@ struct ParcelPage {
     has_label: bool,
     can_be_voided: bool,
     events: Vec<HistoryRow>,
-    mails: Vec<MailLine>,
+    mails: Vec<MailRow>,
 }
 
 /// An item of the order.
@@ -87,7 +87,7 @@ pub(super) async fn show(
         has_label: labels::check_label_usable(row.state).is_ok(),
         can_be_voided: void::can_be_voided(row.state),
         events: events.collect(),
-        mails: mails.iter().map(|mail| MailLine::new(mail, user.language())).collect(),
+        mails: mails.iter().map(|mail| MailRow::new(mail, user.language())).collect(),
         frame: user.frame(Section::Parcels),
     })
 }

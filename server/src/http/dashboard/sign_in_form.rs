@@ -25,8 +25,8 @@ struct SignInPage {
     command: Option<String>,
 }
 
-/// Returns the page with the form, and sets the guest cookie that the form's token is bound to. If an attempt to sign in
-/// was rejected, the page says so.
+/// Returns the page with the form, and sets the guest cookie that the form's token is bound to. If an attempt to sign
+/// in was rejected, the page says so.
 pub(super) fn show(
     api: &Api,
     context: &PageContext,

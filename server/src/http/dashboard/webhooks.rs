@@ -8,7 +8,7 @@ use axum::{
 use parcelo_domain::{
     Millis, Tenant,
     audit::Actor,
-    ids::named,
+    ids::public_id,
     webhooks::{
         DeliveryError, DeliveryStatus, DisabledBy, Endpoint, LoggedDelivery, WebhookEventKind,
         WebhookEventKinds,
@@ -257,7 +257,7 @@ impl DeliveryRow {
             answer: String::from_utf8_lossy(&attempt.response).into_owned(),
         });
         Self {
-            id: named("evt", event.event),
+            id: public_id("evt", event.event),
             kind: event.kind.to_wire().code().to_owned(),
             number: event.tracking_number.clone(),
             status: status_name,

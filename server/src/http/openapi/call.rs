@@ -1,5 +1,5 @@
-//! The description of a call, which is written in the file of its handler: request, responses and refusals. The document
-//! adds everything that follows from method, path and authentication.
+//! The description of a call, which is written in the file of its handler: request, responses and refusals. The
+//! document adds everything that follows from method, path and authentication.
 
 use parcelo_types::{
     ErrorCode, LabelFormat, Language, Operation,
@@ -257,7 +257,7 @@ impl ResponseDoc {
         Self::enveloped::<T>((status, about), &schema_name::<T>(), (data, meta))
     }
 
-    /// Returns a response with one page of a list in the envelope; the paging fields are in `meta`, with the request's id.
+    /// Returns a response with one page of a list in the envelope; `meta` has the paging fields and the request's id.
     pub(crate) fn page<T: ToSchema>(about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());

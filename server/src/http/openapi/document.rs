@@ -1,5 +1,5 @@
-//! The OpenAPI document of the API, assembled from the `description` modules of the handlers and the tables of operations
-//! and errors. Only tests assemble it; the server sends the [file that they check](super).
+//! The OpenAPI document of the API, assembled from the `description` modules of the handlers and the tables of
+//! operations and errors. Only tests assemble it; the server sends the [file that they check](super).
 
 use parcelo_types::{
     ErrorCode, IdempotencyKey, Operation,

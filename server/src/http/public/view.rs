@@ -161,7 +161,7 @@ impl Frame {
         Self { other_link: format!("{}?{}", self.lookup_url, query.finish()), ..self }
     }
 
-    /// Returns the language with a region, as link previews need it: Spanish is that of Latin America.
+    /// Returns the locale for link previews, which need a region: Spanish is Latin American Spanish.
     pub(super) fn locale(&self) -> &'static str {
         self.language.pick("en_US", "es_LA")
     }

@@ -114,7 +114,7 @@ fn golden_difference(name: &str, now: &str) -> Option<String> {
 }
 
 #[test]
-fn user_texts_become_no_links_and_are_not_in_subjects() {
+fn user_texts_are_neither_linked_nor_in_subjects() {
     for (name, kind, state, recipient) in MAIL_CASES {
         let mut order = order("US", "EC");
         order.receiver.full_name =

@@ -179,7 +179,7 @@ async fn a_connection_is_reused_for_the_next_e_mail() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_its_command_and_ends_no_connection() {
+async fn a_refusal_names_its_command_and_keeps_the_connection() {
     use SmtpStage::{Connect, Data, Message, Recipient, Sender};
     let table = [
         ("<greeting>", "554 no", Connect, 554),

@@ -19,7 +19,7 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn an_unreadable_endpoint_delays_no_other() {
+async fn an_unreadable_endpoint_does_not_delay_others() {
     let test = TestService::new().await;
     let receiver = test.start_receiver(|_| 200).await;
     let mut tenants = Vec::new();

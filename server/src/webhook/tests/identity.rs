@@ -3,7 +3,7 @@
 
 use parcelo_domain::{
     Changes, Millis, NewManifest, StoreOp, Tenant,
-    ids::named,
+    ids::public_id,
     webhooks::{AllowedHosts, DeliveryStatus, OutboxEvent, WebhookEventKind, WebhookEventKinds},
 };
 use parcelo_store::CommitOutcome;
@@ -38,7 +38,7 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn a_response_from_before_a_reset_settles_no_other_event() {
+async fn a_response_from_before_a_reset_does_not_settle_others() {
     for status in [200, 410, 500] {
         let test = TestService::new().await;
         let ours = test.caller("ours", Environment::Sandbox).await.tenant();
@@ -55,7 +55,7 @@ async fn a_response_from_before_a_reset_settles_no_other_event() {
 
 /// The mock's ids derive from its seed, so they can repeat after a reset.
 #[tokio::test]
-async fn a_response_from_before_a_reset_settles_no_new_event() {
+async fn a_response_from_before_a_reset_does_not_settle_new_events() {
     for status in [200, 410, 500] {
         let test = TestService::new().await;
         let tenant = test.caller("shop", Environment::Sandbox).await.tenant();
@@ -75,7 +75,7 @@ fn manifest(tenant: Tenant, at: Millis, id: u128) -> NewManifest {
     let id = Ulid::from_parts(1, id);
     let awb = Awb::parse("176-12345675").unwrap();
     let document = json!({
-        "manifestId": named("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,
+        "manifestId": public_id("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,
         "totalWeightKg": 0, "declaredValues": [], "destinationCountries": [], "trackingNumbers": [],
         "submittedAt": "2026-01-10T15:05:00.000Z"
     });

@@ -106,7 +106,7 @@ impl Address {
         let parameters = Parameters::parse(query)?;
         let (user, place) = place.split_at(place.find('@').map_or(0, |at| at + 1));
         let (authority, name) = place.split_once('/').unwrap_or((place, ""));
-        // The driver cannot remove a host from a configuration, so that the common part is read without the hosts.
+        // The driver cannot remove a host from a configuration, so the common part is read without the hosts.
         let mut common =
             parse_with_driver(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
         let listed = parse_with_driver(&format!("{scheme}://{authority}/?{}", parameters.hosts))?;
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_is_given_the_password_of_its_own_line_as_libpq_reads_it() {
+    fn each_host_gets_the_password_of_its_line_as_in_libpq() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("passwords");
         let lines = "# a comment\nother:*:*:*:no\ndb1:5432:*:shop:one\ndb2:6543:parcelo:shop:a\\:b\\\\c\n\

@@ -210,7 +210,7 @@ impl<'a> Application<'a> {
         }
         let number = (parcel.tenant.environment, &parcel.tracking_number);
         erase::free_number(Sql::Postgres(self.db), number).await?;
-        // Tried in any case, because the parcel with the number may have been erased in between.
+        // Tried either way, because the parcel with the number may have been erased in between.
         creates::insert_one(self.db, &self.generations, parcel).await
     }
 

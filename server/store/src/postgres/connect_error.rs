@@ -11,11 +11,11 @@ use super::{
 };
 
 /// The message for a pooler instead of PostgreSQL.
-pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
-     PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
+pub(super) const POOLER: &str = "a connection pooler is in front of it, and does not keep the settings of a session: \
+     name PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
 
 /// The message for a host that does not accept writes.
-pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";
+pub(super) const STANDBY: &str = "it is a standby, which accepts no writes: name the primary";
 
 /// Returns a failure with advice, if there is any. If no host answers, the failure of the connection is kept.
 pub(super) fn connect_failure(error: tokio_postgres::Error, password: PasswordSource) -> Failure {

@@ -212,7 +212,7 @@ impl Connector {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        // Set in any case, so that a later change of the default does not apply here.
+        // Set whatever the default is, so that a later change of the default does not apply here.
         let durable = match found.try_get(3)? {
             "remote_apply" => "SET synchronous_commit = remote_apply",
             _ => "SET synchronous_commit = on",

@@ -104,9 +104,13 @@ impl Store {
     }
 }
 
-/// Deletes windows that no claim needs any more; windows before `over` are deleted already.
-async fn delete_expired_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
-    let (from, to) = (over.load(Ordering::Relaxed), second - 10);
+/// Deletes windows that no claim needs any more; windows before `deleted_before` are deleted already.
+async fn delete_expired_windows(
+    db: &Connection,
+    deleted_before: &AtomicI64,
+    second: i64,
+) -> DbResult<()> {
+    let (from, to) = (deleted_before.load(Ordering::Relaxed), second - 10);
     let is_full_check = from == 0 || second % FULL_CHECK_SECONDS == 0;
     if is_full_check {
         // Those of a server whose clock was wrong.
@@ -115,7 +119,7 @@ async fn delete_expired_windows(db: &Connection, over: &AtomicI64, second: i64) 
     // A claim may arrive late, by as long as its caller waits.
     let from = if is_full_check { i64::MIN } else { from - 10 };
     db.execute(DELETE_EXPIRED_WINDOWS, &[&from, &to]).await?;
-    over.store(to, Ordering::Relaxed);
+    deleted_before.store(to, Ordering::Relaxed);
     Ok(())
 }
 

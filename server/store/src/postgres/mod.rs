@@ -76,9 +76,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the last writes when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of a server's connections in addition to the writer's.
-pub(super) const READERS: Connections = Connections { points: 3, scans: 4 };
+pub(super) const READERS: Connections = Connections { point_reads: 3, scans: 4 };
 /// Number of a command's connections in addition to the writer's.
-pub(super) const ONE_READER: Connections = Connections { points: 0, scans: 1 };
+pub(super) const ONE_READER: Connections = Connections { point_reads: 0, scans: 1 };
 /// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send only these.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
@@ -114,7 +114,7 @@ struct Inner {
     folds: counts::Folds,
     /// The undelivered events at the last count.
     backlogs: tokio::sync::Mutex<Option<backlogs::CachedBacklogs>>,
-    /// The row up to which the last search for stranded events has come.
+    /// The last row that the last search for stranded events has checked.
     stranded_searched_to: AtomicI64,
     /// `true` if leases begin and end by the database's clock, as always outside tests.
     #[cfg(any(test, feature = "test-util"))]

@@ -25,9 +25,9 @@ const STRANDED_PER_SEARCH: usize = 1_000;
 pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
 
 impl Subscriptions {
-    /// Loads the subscriptions of these tenants, unless they are loaded already, under a lock FOR `SHARE`. A transaction
-    /// that may turn an endpoint off locks FOR `UPDATE` at once, because two transactions that share a row's lock and
-    /// then need it exclusively would wait for each other.
+    /// Loads the subscriptions of these tenants, unless they are loaded already, under a `FOR SHARE` lock. A
+    /// transaction that may turn an endpoint off locks `FOR UPDATE` at once, because two transactions that share a
+    /// row's lock and then need it exclusively would wait for each other.
     pub(super) async fn load(
         &mut self,
         db: &Connection,

@@ -31,7 +31,7 @@ type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connections {
     /// Number of connections for reads of a few rows only.
-    pub(super) points: usize,
+    pub(super) point_reads: usize,
     /// Number of connections that also run scans.
     pub(super) scans: usize,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Connections {
 /// The handle to the readers, which stop when the last handle is dropped.
 #[derive(Clone)]
 pub(super) struct Readers {
-    points: mpsc::Sender<Box<dyn Call>>,
+    point_reads: mpsc::Sender<Box<dyn Call>>,
     scans: mpsc::Sender<Box<dyn Call>>,
 }
 
@@ -50,10 +50,10 @@ impl Readers {
             let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
             (queue, Arc::new(Mutex::new(waiting)))
         };
-        let ((points, first), (scans, second)) = (queue(), queue());
+        let ((point_reads, first), (scans, second)) = (queue(), queue());
         spawn_thread("store-readers", async move || {
             let mut all = JoinSet::new();
-            for _ in 0..connections.points {
+            for _ in 0..connections.point_reads {
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));
             }
             for _ in 0..connections.scans {
@@ -62,12 +62,12 @@ impl Readers {
             }
             all.join_all().await;
         })?;
-        Ok(Self { points, scans })
+        Ok(Self { point_reads, scans })
     }
 
     /// Queues a read of a few rows. Returns `false` if the queue is full.
     pub(super) fn push(&self, read: Box<dyn Call>) -> bool {
-        self.points.try_send(read).is_ok()
+        self.point_reads.try_send(read).is_ok()
     }
 
     /// Queues a read that may take long. Returns `false` if the queue is full.
@@ -77,26 +77,26 @@ impl Readers {
 }
 
 /// Returns the next read: from the first queue if both queues have one.
-async fn next(points: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
+async fn next(point_reads: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
     let from = async |queue: &Queue| queue.lock().await.recv().await;
-    let Some(scans) = scans else { return from(points).await };
+    let Some(scans) = scans else { return from(point_reads).await };
     tokio::select! {
         biased;
-        read = from(points) => read,
+        read = from(point_reads) => read,
         read = from(scans) => read,
     }
 }
 
-async fn serve(connector: Connector, points: Queue, scans: Option<Queue>) {
+async fn serve(connector: Connector, point_reads: Queue, scans: Option<Queue>) {
     let mut reader = Reader { connector, connection: None, failed: None };
     loop {
-        let next = next(&points, scans.as_ref()).await;
+        let next = next(&point_reads, scans.as_ref()).await;
         let Some(mut read) = next else { return };
         // If PostgreSQL was slow for a minute, thousands of queued reads may have lost their callers.
         if read.is_abandoned() {
             continue;
         }
-        let outcome = reader.make(read.as_mut()).await;
+        let outcome = reader.run(read.as_mut()).await;
         read.answer(outcome);
     }
 }
@@ -110,7 +110,7 @@ struct Reader {
 
 impl Reader {
     /// Runs a read. If the connection turns out to be closed, the read is repeated once on a new connection.
-    async fn make(&mut self, read: &mut dyn Call) -> DbResult<()> {
+    async fn run(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let had_connection = self.connection.is_some();
         match self.try_once(read).await {
             Err(failure) if failure.is_connection_error() && had_connection => {

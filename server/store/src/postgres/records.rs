@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{StoreError, generations::is_current_locked};
 
-/// Inserts records whose key has no living record yet. Returns the keys of the inserted records.
+/// Inserts records whose key has no valid record yet. Returns the keys of the inserted records.
 pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, first_seen, fingerprint, body) \
      SELECT n.key, n.tenant, n.first_seen, n.fingerprint, n.body \
      FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
@@ -41,7 +41,7 @@ impl Store {
     }
 
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
-        // A record that a group is replacing is skipped: it is locked, and will be alive once the group commits.
+        // A record that a group is replacing is skipped: it is locked, and will be valid once the group commits.
         let sql = delete_old!(
             "idempotency",
             "ctid",
@@ -128,7 +128,7 @@ impl Call for LookupCall {
     }
 }
 
-/// Inserts the records whose key has no living record yet, and returns their keys. `records` are sorted by key, and no
+/// Inserts the records whose key has no valid record yet, and returns their keys. `records` are sorted by key, and no
 /// key occurs twice. If another server's open transaction has inserted the same key, this waits for its outcome.
 pub(super) async fn insert_all(
     db: &Connection,

@@ -32,7 +32,7 @@ impl Store {
         now: Millis,
     ) -> Result<Result<PendingLogin, u32>, StoreError> {
         let known = self.hash_key(&attempt.known_network_key());
-        let [apart, together] = [true, false].map(|is_known| {
+        let [separate, shared] = [true, false].map(|is_known| {
             let counted = attempt.failure_keys(is_known);
             (self.hash_keys(&counted), counted)
         });
@@ -40,7 +40,7 @@ impl Store {
             db.run("BEGIN").await?;
             let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
-            let (hashes, counted) = if is_known { &apart } else { &together };
+            let (hashes, counted) = if is_known { &separate } else { &shared };
             let counts = begin(db, counted, hashes, now).await?;
             // A refused attempt is not counted, and leaves no row.
             db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;

@@ -122,7 +122,7 @@ impl Write {
     /// Returns the number of orders that the write creates.
     pub(super) fn orders(&self) -> u64 {
         match self {
-            Self::Changes(mutation) => mutation.changes.orders() as u64,
+            Self::Changes(mutation) => mutation.changes.order_count() as u64,
             Self::Settle(_) | Self::Call(_) => 0,
         }
     }

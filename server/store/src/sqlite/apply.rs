@@ -30,7 +30,7 @@ pub(super) fn apply(
     changes: &mut Changes,
     pending: &mut Pending,
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
-    let mut dead = None;
+    let mut expired = None;
     if let Some(record) = &changes.idempotency_record {
         // Another process may have written a record since the last write.
         keys.catch_up(db)?;
@@ -38,7 +38,7 @@ pub(super) fn apply(
             Some((_, found)) if is_within_lifetime(found.first_seen, changes.now) => {
                 return Ok((CommitOutcome::IdempotencyTaken(found), false));
             }
-            found => dead = found.map(|(id, _)| id),
+            found => expired = found.map(|(id, _)| id),
         }
     }
     for (parcel, version) in &changes.expect {
@@ -58,8 +58,8 @@ pub(super) fn apply(
     crate::tests::conformance::panic_if_requested(changes);
     if let Some(record) = &changes.idempotency_record {
         let number = pending.generation(db, record.tenant)?;
-        // In place of a dead record, if there is one.
-        dead.map(|id| records::delete(db, id)).transpose()?;
+        // The new record replaces the expired one, if there is one.
+        expired.map(|id| records::delete(db, id)).transpose()?;
         records::insert(db, keys, (record, number))?;
         keys.write_chunks(db)?;
     }
@@ -192,7 +192,7 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel with its order, behind all rows that ever existed. Returns `false` if its tracking number is
+/// Inserts the parcel with its order, after all rows that ever existed. Returns `false` if its tracking number is
 /// taken.
 fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(

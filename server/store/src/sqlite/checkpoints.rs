@@ -43,7 +43,7 @@ pub(super) struct Limits {
     /// Length from which the log is moved. A long log is cheaper, because a page that many commits write is moved once.
     threshold: usize,
     /// Length of the tail that the writer moves itself: about as much as a large commit.
-    rest: usize,
+    tail: usize,
     /// Length from which the writer waits for readers.
     ceiling: usize,
     /// Duration of that wait: longer than nearly all reads, and short compared with the timeout of an order.
@@ -52,7 +52,7 @@ pub(super) struct Limits {
 
 /// Limits of 40 MB, 1 MB and 160 MB.
 pub(super) const LIMITS: Limits =
-    Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
+    Limits { threshold: 10_000, tail: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
 
 /// Maximum number of times in a row that the thread moves the log. If the writer is still ahead of it after that, the
 /// writer waits for the disk: it moves the tail itself, however long the tail is.
@@ -122,12 +122,12 @@ impl Checkpoints {
             .map_err(failed)?;
         let (ask, asked) = channel();
         let (answer, answers) = channel();
-        let mover = Checkpointer { db, file: lock.file(), log: Arc::clone(&log), limits };
+        let checkpointer = Checkpointer { db, file: lock.file(), log: Arc::clone(&log), limits };
         let health = Arc::clone(health);
         let serve = move || {
             while asked.recv().is_ok() {
                 // A writer that has ended needs no answer.
-                let _gone = answer.send(mover.run(&health));
+                let _gone = answer.send(checkpointer.run(&health));
             }
         };
         let thread = thread::Builder::new().name("store-checkpoints".to_owned()).spawn(serve);
@@ -220,7 +220,7 @@ impl Checkpointer {
             if moved == CheckpointOutcome::Part {
                 return Ok(CheckpointOutcome::Part);
             }
-            if self.log.pages().saturating_sub(pages) <= self.limits.rest {
+            if self.log.pages().saturating_sub(pages) <= self.limits.tail {
                 break;
             }
         }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     const SMALL: Limits =
-        Limits { threshold: 20, rest: 1_000, ceiling: 80, wait: Duration::from_secs(5) };
+        Limits { threshold: 20, tail: 1_000, ceiling: 80, wait: Duration::from_secs(5) };
 
     impl Fixture {
         fn new(limits: Limits) -> Self {

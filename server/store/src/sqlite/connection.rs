@@ -52,8 +52,8 @@ pub(super) fn open_writer(
     //
     // The cache is large enough for the pages that orders write again and again, and no larger. While the file is below
     // 1 GiB, SQLite walks through all cached pages at nearly every commit. This is because a b-tree split briefly gives
-    // a page the number of the lock-byte page. That number lies behind the end of the file, so the commit drops all
-    // pages cached behind the end. At 64 MB that took 7 % of all CPU time; at 16 MB it is not noticeable.
+    // a page the number of the lock-byte page. That number lies past the end of the file, so the commit drops all
+    // pages cached past the end. At 64 MB that took 7 % of all CPU time; at 16 MB it is not noticeable.
     //
     // Checkpoints are rare, so that a page that many commits write is moved once. A server's commits run no checkpoints
     // (see `checkpoints`). If a long read has made the log larger than the ceiling, the log is cut to 176 MB when it

@@ -2,7 +2,7 @@
 //!
 //! A process that closes any descriptor of a file loses all its POSIX locks on the file, including `SQLite`'s. So this
 //! process opens a database file once, in addition to `SQLite`, and never closes it. Anything else about the file is
-//! found out by `stat`.
+//! learned from `stat`.
 
 use std::{
     fs::{self, File, Metadata, TryLockError},

@@ -119,7 +119,7 @@ impl QueuedWrite for Mutation {
     }
 
     fn orders(&self) -> usize {
-        self.changes.orders()
+        self.changes.order_count()
     }
 }
 
@@ -249,7 +249,7 @@ fn count_commit(health: &Health, results: &[WriteResult], queued_writes: &[Box<d
         .zip(results)
         .filter(|(_, result)| **result == Ok(ApplyOutcome::Applied));
     let orders: Vec<_> = kept.map(|(queued_write, _)| queued_write.orders()).collect();
-    health.count(&orders);
+    health.count_commit(&orders);
 }
 
 /// The parameters of one attempt at a group.

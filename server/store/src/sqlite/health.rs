@@ -31,9 +31,9 @@ pub enum ReadOnlyReason {
     /// A write or its fsync failed in a way after which the file cannot be trusted.
     Disk,
     /// The file, or its log, was deleted or replaced.
-    Place,
+    Replaced,
     /// It can no longer be read.
-    Reads,
+    Unreadable,
 }
 
 /// Statistics of writes since the store was opened.
@@ -91,7 +91,7 @@ impl Health {
             let file = missing.display();
             tracing::error!(%file, "the file was deleted or replaced: the database is read-only from now on");
         }
-        self.stop_writes(ReadOnlyReason::Place);
+        self.stop_writes(ReadOnlyReason::Replaced);
         false
     }
 
@@ -105,7 +105,7 @@ impl Health {
     }
 
     /// Counts a commit. `orders` holds the number of orders of each write that it kept.
-    pub(super) fn count(&self, orders: &[usize]) {
+    pub(super) fn count_commit(&self, orders: &[usize]) {
         if !orders.is_empty() {
             self.commits.fetch_add(1, Ordering::Relaxed);
             self.changes.fetch_add(orders.len() as u64, Ordering::Relaxed);
@@ -132,7 +132,8 @@ struct Reads {
 }
 
 impl Reads {
-    fn after(&mut self, was_read: bool, now: Instant) -> Readable {
+    /// Records whether a read succeeded, and returns the state that follows.
+    fn record(&mut self, was_read: bool, now: Instant) -> Readable {
         if was_read {
             self.failing_since = None;
             return Readable::Yes;
@@ -207,7 +208,8 @@ impl Store {
             // A lock of another process says nothing about the disk.
             Err(error) => is_busy(error),
         };
-        let reads = probe.reads.lock().unwrap_or_else(PoisonError::into_inner).after(was_read, now);
+        let reads =
+            probe.reads.lock().unwrap_or_else(PoisonError::into_inner).record(was_read, now);
         let was_unreadable = health.is_unreadable.swap(reads != Readable::Yes, Ordering::AcqRel);
         let error = found.err();
         match reads {
@@ -218,7 +220,7 @@ impl Store {
             }
             Readable::Never => {
                 tracing::error!(?error, "the database cannot be read for good");
-                health.stop_writes(ReadOnlyReason::Reads);
+                health.stop_writes(ReadOnlyReason::Unreadable);
             }
         }
     }
@@ -246,7 +248,7 @@ mod tests {
         ];
         for (second, was_read, expected) in table {
             let now = start + Duration::from_secs(second);
-            assert_eq!(reads.after(was_read, now), expected, "second {second}");
+            assert_eq!(reads.record(was_read, now), expected, "second {second}");
         }
     }
 }

@@ -111,7 +111,7 @@ mod tests {
         verify_file(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())
     }
 
-    fn ours() -> Connection {
+    fn own_database() -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         prepare(&mut db, Path::new("parcelo.db"), [7; 32]).unwrap();
         db
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_older_file_gets_the_application_id_at_startup() {
-        let mut db = ours();
+        let mut db = own_database();
         db.pragma_update(None, "application_id", 0).unwrap();
         assert_eq!(check_as_text(&db, IfEmpty::Refuse), Ok(()));
         assert_eq!(prepare(&mut db, Path::new("parcelo.db"), [8; 32]).unwrap(), [7; 32]);
@@ -140,7 +140,7 @@ mod tests {
             "DROP TABLE meta; CREATE TABLE meta (key, value);",
         ];
         for sql in spoilt {
-            let db = ours();
+            let db = own_database();
             db.execute_batch(sql).unwrap();
             let words = check_as_text(&db, IfEmpty::Create).expect_err(sql);
             assert!(words.contains("is not a Parcelo database"), "{sql}: {words}");

@@ -31,7 +31,7 @@ pub(super) struct ChunksEnd {
 }
 
 /// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns the end of the chunks;
-/// the rows behind it are read from the records.
+/// the rows after it are read from the records.
 pub(super) fn read(
     db: &Connection,
     after: i64,

@@ -44,7 +44,7 @@ pub(super) struct KeyIndex {
 struct Progress {
     /// `PRAGMA data_version` when the rows were last read.
     data_version: Option<i64>,
-    /// The id up to which all rows are known, and no more will come. Rows added behind it may have been rolled back,
+    /// The id up to which all rows are known, and no more will come. Rows added after it may have been rolled back,
     /// and another process may use their ids.
     known_to: i64,
     /// The id of the last row that was added, rolled back or not.
@@ -208,14 +208,14 @@ impl KeyIndex {
 
 impl Store {
     /// Forgets the keys of rows that are gone.
-    pub(crate) async fn remove_dead_keys(&self) -> Result<(), StoreError> {
+    pub(crate) async fn forget_deleted_keys(&self) -> Result<(), StoreError> {
         let tables = [
             ("key_chunks", "up_to", "up_to"),
             ("key_runs", "up_to", "up_to"),
             ("run_keys", "run", "run, key, id"),
         ];
         for table in tables {
-            self.in_pages(move |db, max| delete_dead(db, table, max)).await?;
+            self.in_pages(move |db, max| delete_obsolete(db, table, max)).await?;
         }
         let store = self.clone();
         let forget = move || {
@@ -244,7 +244,7 @@ fn ids(db: &Connection) -> rusqlite::Result<(i64, i64)> {
 
 /// Deletes up to `max` rows from a table of keys whose records are all gone. `row` is the column with the last record
 /// that a row of the table covers, and `key` is the table's primary key. Runs that were never finished are deleted too.
-fn delete_dead(
+fn delete_obsolete(
     db: &Connection,
     (table, row, key): (&str, &str, &str),
     max: i64,

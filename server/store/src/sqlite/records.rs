@@ -27,7 +27,7 @@ impl Store {
         self.read(|db| find(db, keys, key)).map(|found| found.map(|(_, record)| record))
     }
 
-    /// Deletes dead idempotency records, page by page, and returns their number.
+    /// Deletes expired idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let (mut after, mut all) = (0, 0);
         loop {
@@ -41,7 +41,7 @@ impl Store {
             }
         }
         if all > 0 {
-            self.remove_dead_keys().await?;
+            self.forget_deleted_keys().await?;
         }
         self.spill_keys(MAX_KEYS).await?;
         Ok(all)
@@ -69,7 +69,7 @@ pub(super) fn insert(
     inserted.map(drop)
 }
 
-/// Returns the record under a key, dead or alive, and its row: the first of the possible rows that holds the key.
+/// Returns the record under a key, expired or not, and its row: the first of the possible rows that holds the key.
 pub(super) fn find(
     db: &Connection,
     keys: &KeyIndex,
@@ -94,8 +94,8 @@ pub(super) fn delete(db: &Connection, id: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM idempotency WHERE id = ?1")?.execute([id]).map(drop)
 }
 
-/// Deletes the dead records after `after`. Returns their number, and the row after which to continue. That is `None`
-/// once a stretch has no dead record, because records are appended in the order in which they die.
+/// Deletes the expired records after `after`. Returns their number, and the row after which to continue. That is `None`
+/// once a stretch has no expired record, because records are appended in the order in which they expire.
 fn purge_page(
     db: &Connection,
     mut after: i64,

@@ -44,7 +44,7 @@ impl VacuumJob {
         if !connection::truncate_log(db).map_err(failed)? {
             return Err(StoreError::Busy { database: path.display().to_string() });
         }
-        Ok(VacuumReport { before: *before, after: size(path)? })
+        Ok(VacuumReport { before: *before, after: size_with_log(path)? })
     }
 }
 
@@ -58,7 +58,7 @@ impl Store {
     /// Locks a database file for rewriting, so that no server can use it, and checks that it is ours.
     pub fn lock_for_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<VacuumJob, StoreError> {
         let lock = file_lock::lock(path)?;
-        let before = size(path)?;
+        let before = size_with_log(path)?;
         let (db, _) = connection::open_writer(path, IfEmpty::Refuse, fresh_secret)?;
         Ok(VacuumJob { _lock: lock, path: path.to_owned(), db, before })
     }
@@ -87,7 +87,8 @@ impl Store {
     }
 }
 
-fn size(path: &Path) -> Result<u64, StoreError> {
+/// Returns the size of a database file and its log, in bytes.
+fn size_with_log(path: &Path) -> Result<u64, StoreError> {
     let log = fs::metadata(connection::wal_path(path)).map_or(0, |log| log.len());
     let file = fs::metadata(path).map_err(|error| StoreError::open(path, error))?;
     Ok(file.len() + log)

@@ -308,7 +308,7 @@ impl History {
         let found: Vec<_> = inputs.found.into_iter().map(answer_text).collect();
         let id = self.id();
         let mut document = Manifest::new(
-            ManifestId::unchecked(parcelo_domain::ids::named("man", id)),
+            ManifestId::unchecked(parcelo_domain::ids::public_id("man", id)),
             awb.clone(),
             vec![parcel.tracking_number.clone()],
             NOW.to_utc(),

@@ -216,7 +216,7 @@ async fn the_last_viewed_environment_is_shown_next() {
 }
 
 #[tokio::test]
-async fn a_form_from_another_session_changes_no_parcel() {
+async fn a_form_from_another_session_cannot_change_a_parcel() {
     let service = with_parcel().await;
     let (member, other) = (service.member("default").await, service.member("default").await);
     let token = token_in(&other.page("/dashboard/keys/new").await);

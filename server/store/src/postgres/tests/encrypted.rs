@@ -74,12 +74,12 @@ impl TlsServer {
         create_authority(&files.path().join("false/ca.pem"));
         std::fs::write(files.path().join("empty.pem"), "").unwrap();
         let key = KeyPair::generate().unwrap();
-        let own = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        let own = own.signed_by(&key, &issuer).unwrap();
+        let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let certificate = certificate.signed_by(&key, &issuer).unwrap();
         let output = as_owner("mktemp").arg("-d").output().unwrap().stdout;
         let folder = PathBuf::from(String::from_utf8(output).unwrap().trim());
         write_as_owner(&folder.join("key.pem"), &key.serialize_pem());
-        write_as_owner(&folder.join("certificate.pem"), &own.pem());
+        write_as_owner(&folder.join("certificate.pem"), &certificate.pem());
         write_as_owner(&folder.join("access"), ACCESS);
         let port = free_port();
         let setting =

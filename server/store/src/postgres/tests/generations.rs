@@ -1,5 +1,5 @@
 //! Resets of sandboxes: writes of one server during another's reset belong entirely to one generation or the other, and
-//! the answer counts them in any case.
+//! the answer counts them either way.
 
 use std::env;
 

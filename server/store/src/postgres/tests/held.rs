@@ -190,7 +190,7 @@ async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scans_of_one_tenant_delay_neither_short_reads_nor_other_tenants() {
+async fn a_tenants_scans_delay_no_short_read_and_no_other_tenant() {
     let Some((store, ..)) = store_and_client().await else { return };
     let scans = READERS.scans;
     let (all_running, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));

@@ -57,7 +57,7 @@ async fn the_first_host_that_accepts_writes_is_used() {
     let (refused, is_silent) = connect(&[standby], "").await;
     assert!(!is_silent, "it has answered");
     let (refused, advice) =
-        (refused.unwrap_err(), "it is a standby, which takes no writes: name the primary");
+        (refused.unwrap_err(), "it is a standby, which accepts no writes: name the primary");
     assert!(refused.ends_with(advice), "{refused}");
     let name = format!("postgres://{}:5432/postgres cannot be used", standby.0);
     assert!(refused.contains(&name), "{refused}");

@@ -4,7 +4,7 @@
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{
     Millis, NewManifest, State, StoreOp,
-    ids::named,
+    ids::public_id,
     sample::TEST_AUTHOR,
     webhooks::{
         DeliveryStatus, DisabledBy, Endpoint, EventSubject, LEASE_MILLIS, OutboxEvent,
@@ -366,7 +366,7 @@ async fn a_manifest_event_carries_the_manifest() {
     store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &TEST_AUTHOR).await.unwrap();
     let (id, awb) = (ulid::Ulid::from_parts(1, 7), Awb::parse("176-12345675").unwrap());
     let document = serde_json::json!({
-        "manifestId": named("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,
+        "manifestId": public_id("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,
         "totalWeightKg": 0, "declaredValues": [], "destinationCountries": [], "trackingNumbers": [],
         "submittedAt": "2026-01-10T15:05:00.000Z"
     });

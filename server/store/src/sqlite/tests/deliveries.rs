@@ -19,7 +19,7 @@ use crate::{
 
 /// Returns the due times of the webhooks and the counts of their events: each as the triggers keep it, and as computed
 /// from all rows of current generations.
-fn kept_and_computed(store: &Store) -> [(String, String); 2] {
+fn maintained_and_computed(store: &Store) -> [(String, String); 2] {
     let query_text = |sql: &str| {
         let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
         store.read(|db| db.query_row(sql, [], text)).unwrap().unwrap_or_default()
@@ -91,7 +91,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                 16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
                 _ => now = now.plus(1),
             }
-            for (maintained, computed) in kept_and_computed(&store) {
+            for (maintained, computed) in maintained_and_computed(&store) {
                 assert_eq!(maintained, computed, "step {step}, {action}");
             }
             // Without a due event, the dispatcher would try to lease again and again.
@@ -123,7 +123,7 @@ async fn restoring_a_snapshot_reuses_no_lease_number() {
 }
 
 #[tokio::test]
-async fn events_before_a_reset_are_never_leased_settled_replayed_or_missed() {
+async fn no_call_finds_events_from_before_a_reset() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
     for event in 0..6 {

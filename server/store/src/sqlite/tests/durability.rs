@@ -278,7 +278,7 @@ async fn a_commit_into_a_deleted_file_is_not_acknowledged() {
         std::fs::remove_file(file).unwrap();
         let refused = store.commit(create(sandbox(1), &number(2), 2)).await;
         assert_eq!(refused, CommitOutcome::Broken, "{end}");
-        assert_eq!(store.read_only_reason(), Some(ReadOnlyReason::Place), "{end}");
+        assert_eq!(store.read_only_reason(), Some(ReadOnlyReason::Replaced), "{end}");
     }
 }
 
@@ -305,7 +305,7 @@ async fn a_second_server_is_refused_by_every_name_of_the_file() {
 #[test]
 fn nothing_in_the_server_process_releases_its_locks() {
     let (test_file, _store) = TestFile::with_store();
-    // SQLite's own locks: byte ranges behind the first gigabyte.
+    // SQLite's own locks: byte ranges past the first gigabyte.
     let held = locks(&test_file.file);
     assert!(!held.is_empty() || !Path::new("/proc/locks").exists());
     drop(Store::open_for_admin(&test_file.file, SECRET).unwrap());

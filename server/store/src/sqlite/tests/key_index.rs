@@ -133,8 +133,8 @@ async fn a_start_loads_all_keys_with_few_record_reads() {
     write_records(&store, 0..1_000).await;
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    let behind = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
-    assert!(count(&store, behind) < key_chunks::ROWS);
+    let unchunked = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
+    assert!(count(&store, unchunked) < key_chunks::ROWS);
     for number in 0..1_000 {
         assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
     }
@@ -294,8 +294,11 @@ async fn chunks_are_written_while_another_process_writes() {
         write_records(&store, round * 201..round * 201 + 200).await;
         write_records(&second, round * 201 + 200..round * 201 + 201).await;
     }
-    let behind = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
-    assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
+    let unchunked = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
+    assert!(
+        count(&store, unchunked) < 2 * key_chunks::ROWS,
+        "a start reads the records after them"
+    );
 }
 
 /// Writes 3,000 keys to a file, damages it while no server runs, and checks that no key gets a second record.

@@ -15,7 +15,7 @@ use super::{
 use crate::{CommitOutcome, Store};
 
 conformance_tests!(
-    a_list_has_all_parcels_of_a_tenant_newest_first_and_their_total,
+    a_list_has_a_tenants_parcels_newest_first_and_their_total,
     activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
     a_tenant_has_one_manifest_under_an_air_waybill,
@@ -34,7 +34,7 @@ async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<
     (listed.iter().map(|listed| listed.parcel.tracking_number.to_string()).collect(), total)
 }
 
-async fn a_list_has_all_parcels_of_a_tenant_newest_first_and_their_total(store: Store) {
+async fn a_list_has_a_tenants_parcels_newest_first_and_their_total(store: Store) {
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = create(sandbox(1), number, 0);
         changes.idempotency_record = None;
