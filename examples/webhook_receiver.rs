@@ -40,8 +40,8 @@ async fn receive(State(to): State<Arc<Receiver>>, headers: HeaderMap, body: Byte
     let message = to.webhook.verify(&headers, &body);
     let (message, event) = match message.and_then(|message| Ok((message.event()?, message))) {
         Ok((event, message)) => (message, event),
-        Err(why) => {
-            eprintln!("refused: {why}");
+        Err(error) => {
+            eprintln!("refused: {error}");
             return StatusCode::BAD_REQUEST;
         }
     };

@@ -160,10 +160,15 @@ async fn measure_search_kind(
         found += total;
     }
     times.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let percentile = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     let found = found as f64 / SEARCHES as f64;
-    println!("| {what} | {found:.0} | {:.1} | {:.1} | {:.1} |", at(0.5), at(0.99), at(1.0));
-    at(0.99) <= MAX_P99_MILLIS
+    println!(
+        "| {what} | {found:.0} | {:.1} | {:.1} | {:.1} |",
+        percentile(0.5),
+        percentile(0.99),
+        percentile(1.0)
+    );
+    percentile(0.99) <= MAX_P99_MILLIS
 }
 
 fn address(server: &Server) -> String {

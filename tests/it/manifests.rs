@@ -4,19 +4,19 @@ use serde_json::json;
 
 use crate::shop::{TestShop, Workdir};
 
-const BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 17612345675 \
+const SUBMIT_BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 17612345675 \
     --flight EK213 --departure 2026-01-11 --from MIA --to UIO --reference PO-77";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_lists_its_parcels_and_changes_their_status() {
     let shop = TestShop::with_two_parcels().await;
-    let output = shop.run(BOTH);
+    let output = shop.run(SUBMIT_BOTH);
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let id = output.text().split_whitespace().nth(1).unwrap();
     assert!(id.starts_with("man_"), "{output:?}");
     insta::assert_snapshot!("manifest", output.text().replace(id, "man_…"));
     assert_eq!(shop.run("track SB-SUCCESS-0002 -o json").json()["status"], "MANIFEST_SUBMITTED");
-    let again = shop.run(&format!("{BOTH} --lang es"));
+    let again = shop.run(&format!("{SUBMIT_BOTH} --lang es"));
     assert_eq!(again.code, 0);
     assert!(again.stderr.contains("Este manifiesto ya se había enviado"), "{again:?}");
     assert!(again.text().contains("Guía aérea"), "{again:?}");
@@ -25,7 +25,7 @@ async fn submit_lists_its_parcels_and_changes_their_status() {
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_and_show_have_the_same_json_and_csv() {
     let shop = TestShop::with_two_parcels().await;
-    let output = shop.run(&format!("{BOTH} -o json"));
+    let output = shop.run(&format!("{SUBMIT_BOTH} -o json"));
     assert_eq!((output.code, &*output.stderr), (0, ""));
     let mut submitted = output.json();
     assert_eq!(submitted["outcome"], "created");
@@ -35,7 +35,10 @@ async fn submit_and_show_have_the_same_json_and_csv() {
         (&json!("176-12345675"), &json!(2), &json!(2.5))
     );
     let id = submitted["manifestId"].as_str().unwrap().to_owned();
-    for line in [format!("{BOTH} -o ndjson"), BOTH.replace(" --reference PO-77", " -o ndjson")] {
+    for line in [
+        format!("{SUBMIT_BOTH} -o ndjson"),
+        SUBMIT_BOTH.replace(" --reference PO-77", " -o ndjson"),
+    ] {
         let again = shop.run(&line).lines();
         assert_eq!(
             (&again[0]["outcome"], &again[0]["manifestId"]),

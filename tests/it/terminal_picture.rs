@@ -27,15 +27,15 @@ async fn the_picture_in_the_guide_shows_the_real_output() {
     let dir = Workdir::new(server.key().issue().secret(), server.url());
     let mut session = String::new();
     for line in ["order create order.json --label label.pdf", "track SB-SUCCESS-0001 --history"] {
-        session += &session_of(&dir, line);
+        session += &record_session(&dir, line);
         server.clock().advance(std::time::Duration::from_secs(25 * 60)).await;
     }
-    session += &session_of(&dir, "order void SB-SUCCESS-0001 --lang es");
+    session += &record_session(&dir, "order void SB-SUCCESS-0001 --lang es");
     compare_or_bless("docs/terminal.svg", &draw_svg(&session));
 }
 
-/// Returns a prompt with the command line, followed by its output.
-fn session_of(dir: &Workdir, line: &str) -> String {
+/// Runs a command, and returns a prompt with its command line, followed by its output.
+fn record_session(dir: &Workdir, line: &str) -> String {
     let output = dir.run_with(line, COLOURED, "");
     let text: Vec<_> =
         output.text().lines().chain(output.stderr.lines()).map(shorten_line).collect();

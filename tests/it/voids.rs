@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::shop::{TestShop, Workdir};
 
-const BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key void-0001";
+const VOID_BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key void-0001";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn void_prints_the_voided_orders_and_the_key() {
     let shop = TestShop::with_two_parcels().await;
-    let output = shop.run(&format!("{BOTH} --reason Cancelled"));
+    let output = shop.run(&format!("{VOID_BOTH} --reason Cancelled"));
     assert_eq!((output.code, &*output.stderr), (0, ""));
     insta::assert_snapshot!("void", output.text());
     let history = shop.run("track SB-SUCCESS-0001 --history -o json").json()["history"].clone();
@@ -26,7 +26,7 @@ async fn void_prints_the_voided_orders_and_the_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn void_prints_json_and_csv() {
     let shop = TestShop::with_two_parcels().await;
-    let first = shop.run(&format!("{BOTH} -o json"));
+    let first = shop.run(&format!("{VOID_BOTH} -o json"));
     assert_eq!((first.code, &*first.stderr), (0, ""));
     let voided = first.json();
     assert_eq!(voided["outcome"], "created");
@@ -35,11 +35,11 @@ async fn void_prints_json_and_csv() {
     assert_eq!(voided["idempotencyKey"], "void-0001");
     assert!(voided["requestId"].as_str().unwrap().starts_with("req_"));
 
-    let line = shop.run(&format!("{BOTH} -o ndjson"));
+    let line = shop.run(&format!("{VOID_BOTH} -o ndjson"));
     assert_eq!((line.lines().len(), &line.lines()[0]["outcome"]), (1, &json!("replayed")));
-    assert!(shop.run(BOTH).stderr.contains("nothing else was changed"));
+    assert!(shop.run(VOID_BOTH).stderr.contains("nothing else was changed"));
 
-    let csv = shop.run(&format!("{BOTH} -o csv"));
+    let csv = shop.run(&format!("{VOID_BOTH} -o csv"));
     let expected = "trackingNumber,voided,alreadyVoided,previousStatus,status,voidedAt,code,message,idempotencyKey\n\
         SB-SUCCESS-0001,true,false,LABEL_GENERATED,VOIDED,2026-01-05T08:00:00.000Z,,,void-0001\n\
         SB-SUCCESS-0002,true,false,LABEL_GENERATED,VOIDED,2026-01-05T08:00:00.000Z,,,void-0001\n";

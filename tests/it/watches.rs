@@ -28,7 +28,7 @@ fn next_line(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Strin
     lines.next().unwrap().unwrap()
 }
 
-fn lines_of(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>> {
+fn read_lines(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>> {
     BufReader::new(stdout).lines()
 }
 
@@ -37,7 +37,7 @@ async fn a_watch_shows_each_change_once_until_all_are_delivered() {
     let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());
-    let mut lines = lines_of(child.stdout.take().unwrap());
+    let mut lines = read_lines(child.stdout.take().unwrap());
     assert_eq!(next_line(&mut lines), "SB-SUCCESS-0001  Label generated");
     assert_eq!(next_line(&mut lines), "SB-RTS-000001  Label generated");
     shop.server.clock().advance(JOURNEY).await;
@@ -56,7 +56,7 @@ async fn a_watch_ends_with_a_failed_delivery() {
     shop.server.put_status(&number, ParcelStatus::DeliveryFailed).await.unwrap();
     let line = "track SB-FAIL-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());
-    let mut lines = lines_of(child.stdout.take().unwrap());
+    let mut lines = read_lines(child.stdout.take().unwrap());
     assert_eq!(next_line(&mut lines), "SB-FAIL-000001  Delivery failed");
     assert!(lines.next().is_none());
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
@@ -69,7 +69,7 @@ async fn json_and_csv_have_a_row_for_each_change() {
     for format in ["json", "ndjson", "csv"] {
         let line = format!("track SB-SUCCESS-0001 --watch --every 1 --lang es -o {format}");
         let mut child = shop.dir.start(&line, Stdio::piped());
-        let mut lines = lines_of(child.stdout.take().unwrap());
+        let mut lines = read_lines(child.stdout.take().unwrap());
         let first = next_line(&mut lines);
         started.push((format, child, lines, first));
     }
@@ -110,7 +110,7 @@ async fn a_watch_can_be_interrupted() {
     let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 --watch --every 3600 -o json";
     let mut child = shop.dir.start(line, Stdio::piped());
-    let mut lines = lines_of(child.stdout.take().unwrap());
+    let mut lines = read_lines(child.stdout.take().unwrap());
     assert!(next_line(&mut lines).contains("LABEL_GENERATED"));
     interrupt(&child);
     let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);

@@ -15,10 +15,10 @@ use crate::{
     shop::{Workdir, interrupt},
 };
 
-const CHANGE: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environment":"sandbox",
+const STATUS_CHANGE_EVENT: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environment":"sandbox",
     "timestamp":"2026-01-10T15:05:00.000Z","data":{"trackingNumber":"SB-SUCCESS-0001",
     "previousStatus":"IN_TRANSIT","newStatus":"DELIVERED","location":"Quito, EC"}}"#;
-const TEST: &str = r#"{"event":"webhook.test","environment":"sandbox",
+const TEST_EVENT: &str = r#"{"event":"webhook.test","environment":"sandbox",
     "timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 
 /// A running `webhook listen`, with its output.
@@ -97,31 +97,31 @@ async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
 async fn signed_events_are_shown_in_every_format_until_ctrl_c() {
     let dir = Workdir::new("", "");
     let mut listener = listen(&dir, "");
-    assert_eq!(send(&listener.url, &secret(), CHANGE).await, StatusCode::OK);
+    assert_eq!(send(&listener.url, &secret(), STATUS_CHANGE_EVENT).await, StatusCode::OK);
     let expected = "2026-01-10 15:05:00 UTC  parcel.status_changed  SB-SUCCESS-0001  \
         In transit → Delivered  Quito, EC";
     assert_eq!(listener.next_line(), expected);
-    assert_eq!(send(&listener.url, &secret(), TEST).await, StatusCode::OK);
+    assert_eq!(send(&listener.url, &secret(), TEST_EVENT).await, StatusCode::OK);
     assert_eq!(listener.next_line(), "2026-01-10 15:05:00 UTC  webhook.test");
     assert_ended(listener);
 
     let mut spanish = listen(&dir, "--lang es");
-    send(&spanish.url, &secret(), CHANGE).await;
+    send(&spanish.url, &secret(), STATUS_CHANGE_EVENT).await;
     assert!(spanish.next_line().contains("En tránsito → Entregado"));
     spanish.interrupt_and_wait();
 
     for format in ["json", "ndjson"] {
         let mut program = listen(&dir, &format!("-o {format}"));
-        send(&program.url, &secret(), CHANGE).await;
+        send(&program.url, &secret(), STATUS_CHANGE_EVENT).await;
         let event: Value = serde_json::from_str(&program.next_line()).unwrap();
-        let expected: Value = serde_json::from_str(CHANGE).unwrap();
+        let expected: Value = serde_json::from_str(STATUS_CHANGE_EVENT).unwrap();
         assert_eq!(event, json!({"id": "evt_1", "event": expected, "forwardedStatus": null}));
         assert_eq!(program.interrupt_and_wait(), (Some(0), vec![]));
     }
 
     let mut sheet = listen(&dir, "-o csv");
     assert_eq!(sheet.next_line(), "id,event,timestamp,trackingNumber,forwarded");
-    send(&sheet.url, &secret(), CHANGE).await;
+    send(&sheet.url, &secret(), STATUS_CHANGE_EVENT).await;
     let row = "evt_1,parcel.status_changed,2026-01-10T15:05:00.000Z,SB-SUCCESS-0001,";
     assert_eq!(sheet.next_line(), row);
     sheet.interrupt_and_wait();
@@ -138,7 +138,7 @@ async fn listening_and_forwarding_need_no_root_certificates() {
     let receiver = listen(&dir, "");
     let target = format!("--forward-to {}", receiver.url);
     let mut forwarder = listen_with_variables(&dir, &target, &variables);
-    assert_eq!(send(&forwarder.url, &self::secret(), TEST).await, StatusCode::OK);
+    assert_eq!(send(&forwarder.url, &self::secret(), TEST_EVENT).await, StatusCode::OK);
     assert!(forwarder.next_line().contains("webhook.test"));
     assert_eq!(forwarder.interrupt_and_wait().0, Some(0));
     receiver.interrupt_and_wait();
@@ -149,9 +149,10 @@ async fn an_unsigned_event_is_rejected_with_a_reason_and_not_shown() {
     let dir = Workdir::new("", "");
     let other = Secret::from_random(&[8; 32]);
     let mut listener = listen(&dir, "");
-    assert_eq!(send(&listener.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(send(&listener.url, &other, STATUS_CHANGE_EVENT).await, StatusCode::UNAUTHORIZED);
     assert!(listener.stderr_line().contains("rejected: signature mismatch"));
-    let bare = reqwest::Client::new().post(&listener.url).body(CHANGE).send().await.unwrap();
+    let bare =
+        reqwest::Client::new().post(&listener.url).body(STATUS_CHANGE_EVENT).send().await.unwrap();
     assert_eq!(bare.status(), StatusCode::BAD_REQUEST);
     assert!(listener.stderr_line().contains("rejected: missing header webhook-id"));
     assert_eq!(send(&listener.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
@@ -163,7 +164,7 @@ async fn an_unsigned_event_is_rejected_with_a_reason_and_not_shown() {
     assert_ended(listener);
 
     let mut program = listen(&dir, "-o ndjson --lang es");
-    send(&program.url, &other, CHANGE).await;
+    send(&program.url, &other, STATUS_CHANGE_EVENT).await;
     let line: Value = serde_json::from_str(&program.stderr_line()).unwrap();
     assert!(line["refused_es"].as_str().unwrap().contains("la firma no coincide"), "{line}");
     program.interrupt_and_wait();
@@ -176,7 +177,7 @@ async fn several_secrets_are_accepted_during_a_rotation() {
     let both = format!("{},{}", old.expose(), new.expose());
     let mut listening = listen_with(&dir, "", &both);
     for secret in [&old, &new] {
-        assert_eq!(send(&listening.url, secret, TEST).await, StatusCode::OK);
+        assert_eq!(send(&listening.url, secret, TEST_EVENT).await, StatusCode::OK);
         listening.next_line();
     }
     listening.interrupt_and_wait();
@@ -188,13 +189,13 @@ async fn an_event_is_forwarded_unchanged_and_its_status_returned() {
     for (status, code) in [("204 No Content", 204), ("500 Internal Server Error", 500)] {
         let (target, mut received) = fake_servers::start_recording(status).await;
         let mut listening = listen(&dir, &format!("-o ndjson --forward-to {target}/hooks?a=b"));
-        assert_eq!(send(&listening.url, &secret(), CHANGE).await.as_u16(), code);
+        assert_eq!(send(&listening.url, &secret(), STATUS_CHANGE_EVENT).await.as_u16(), code);
         let event: Value = serde_json::from_str(&listening.next_line()).unwrap();
         assert_eq!(event["forwardedStatus"], code);
         let request = String::from_utf8(received.recv().await.unwrap()).unwrap();
         assert!(request.starts_with("POST /hooks?a=b HTTP/1.1\r\n"), "{request}");
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
-        assert_eq!(body, CHANGE, "byte for byte");
+        assert_eq!(body, STATUS_CHANGE_EVENT, "byte for byte");
         for header in
             ["webhook-id: evt_1", "webhook-signature: v1,", "content-type: application/json"]
         {
@@ -210,7 +211,7 @@ async fn an_event_that_cannot_be_forwarded_gets_a_503() {
     let dir = Workdir::new("", "");
     let target = fake_servers::unused_address();
     let mut listening = listen(&dir, &format!("--forward-to {target}"));
-    let response = send(&listening.url, &secret(), CHANGE).await;
+    let response = send(&listening.url, &secret(), STATUS_CHANGE_EVENT).await;
     assert_eq!(response, StatusCode::SERVICE_UNAVAILABLE);
     let shown = listening.next_line();
     assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
@@ -253,9 +254,9 @@ fn events_that_cannot_be_written_exit_with_1() {
 async fn a_closed_pipe_ends_listening_without_an_error() {
     let dir = Workdir::new("", "");
     let mut listening = listen(&dir, "");
-    send(&listening.url, &secret(), TEST).await;
+    send(&listening.url, &secret(), TEST_EVENT).await;
     listening.next_line();
     drop(listening.stdout);
-    send(&listening.url, &secret(), TEST).await;
+    send(&listening.url, &secret(), TEST_EVENT).await;
     assert_eq!(listening.child.wait().unwrap().code(), Some(0));
 }

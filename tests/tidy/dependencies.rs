@@ -45,7 +45,7 @@ fn words_in(folder: &str, crates: &BTreeSet<&str>) -> BTreeSet<String> {
     let is_own = |file: &Source| !nested.iter().any(|other| file.path.starts_with(**other));
     let files = rust_under(folders).into_iter().filter(is_own);
     files
-        .flat_map(|it| it.text.split(|c| !is_word(c)).map(str::to_owned).collect::<Vec<_>>())
+        .flat_map(|file| file.text.split(|c| !is_word(c)).map(str::to_owned).collect::<Vec<_>>())
         .collect()
 }
 

@@ -147,12 +147,12 @@ fn every_test_and_lint_named_in_the_architecture_exists() {
 #[test]
 fn the_architecture_names_every_folder_and_only_real_paths() {
     let page = read("ARCHITECTURE.md");
-    let both = page.clone() + &read("CONTRIBUTING.md");
-    let tops = ["sdk/", "server/", "cli/", "tests/", "docs/", "examples/"];
+    let documents = page.clone() + &read("CONTRIBUTING.md");
+    let top_folders = ["sdk/", "server/", "cli/", "tests/", "docs/", "examples/"];
     let is_path = |name: &&str| {
-        tops.iter().any(|top| name.starts_with(top)) && !name.contains([' ', '…', '*'])
+        top_folders.iter().any(|top| name.starts_with(top)) && !name.contains([' ', '…', '*'])
     };
-    let paths = both.split('`').skip(1).step_by(2).filter(is_path);
+    let paths = documents.split('`').skip(1).step_by(2).filter(is_path);
     let missing =
         paths.filter(|path| !root().join(path).exists()).map(|path| format!("missing: {path}"));
     let folders = rust_under(&[

@@ -40,15 +40,16 @@ struct Use {
 }
 
 impl Crate {
+    /// Reads the crate in the working tree whose root file is `root`.
     pub(super) fn in_repository(root: &str) -> Self {
         let files = all_files().into_iter().filter(|file| file.has_extension("rs"));
         Self::new(root, &files.map(|file| (file.path, file.text)).collect())
     }
 
     pub(super) fn new(root: &str, files: &Files) -> Self {
-        let mut new = Self { modules: BTreeMap::new() };
-        new.read_file(&[], root, root.rsplit_once('/').unwrap().0, files);
-        new
+        let mut this = Self { modules: BTreeMap::new() };
+        this.read_file(&[], root, root.rsplit_once('/').unwrap().0, files);
+        this
     }
 
     fn read_file(&mut self, path: &[String], file: &str, folder: &str, files: &Files) {
@@ -56,7 +57,13 @@ impl Crate {
         self.read_module(path, file, (folder, files), &code.items);
     }
 
-    fn read_module(&mut self, path: &[String], file: &str, place: (&str, &Files), items: &[Item]) {
+    fn read_module(
+        &mut self,
+        path: &[String],
+        file: &str,
+        (folder, files): (&str, &Files),
+        items: &[Item],
+    ) {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
         for item in items {
             module.items.extend(attributes_and_name(item).1.map(ToString::to_string));
@@ -64,14 +71,14 @@ impl Crate {
         }
         for child in std::mem::take(&mut module.children) {
             let inner = [path, &[child.ident.to_string()]].concat();
-            let folder = format!("{}/{}", place.0, child.ident);
+            let child_folder = format!("{folder}/{}", child.ident);
             if let Some((_, items)) = child.content {
-                self.read_module(&inner, file, (&folder, place.1), &items);
+                self.read_module(&inner, file, (&child_folder, files), &items);
                 continue;
             }
-            let files = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
-            if let Some(file) = files.iter().find(|file| place.1.contains_key(*file)) {
-                self.read_file(&inner, file, &folder, place.1);
+            let candidates = [format!("{child_folder}.rs"), format!("{child_folder}/mod.rs")];
+            if let Some(file) = candidates.iter().find(|file| files.contains_key(*file)) {
+                self.read_file(&inner, file, &child_folder, files);
             }
         }
         self.modules.insert(path.to_vec(), module);
@@ -134,8 +141,8 @@ impl Crate {
             let uses = module.uses.iter();
             let uses = uses.filter(move |found| is_private(found) || module.mentions(&found.name));
             let paths = module.paths.iter().filter(|path| path.len() > 1);
-            let written = uses.map(|found| &found.path).chain(paths);
-            written.map(move |name| (&*module.file, self.resolve(path, name, 16)))
+            let names = uses.map(|found| &found.path).chain(paths);
+            names.map(move |name| (&*module.file, self.resolve(path, name, 16)))
         })
     }
 
@@ -219,7 +226,8 @@ impl<'c> Visit<'c> for Module {
     fn visit_macro(&mut self, macro_call: &'c Macro) {
         self.visit_path(&macro_call.path);
         let tokens = macro_call.tokens.to_string().replace(" :: ", "::");
-        for piece in tokens.split(|c| !is_word(c) && c != ':').filter(|it| it.starts_with(is_word))
+        for piece in
+            tokens.split(|c| !is_word(c) && c != ':').filter(|piece| piece.starts_with(is_word))
         {
             self.paths.push(piece.split("::").map(str::to_owned).collect());
         }

@@ -60,25 +60,26 @@ fn check_listing(json: PathBuf, file: &str) {
 /// aliases and constants that follow it in the listing are kept. `StructuralPartialEq` is dropped, because only
 /// `derive(PartialEq)` can implement it.
 fn without_trait_items(items: Vec<String>) -> Vec<String> {
-    let mut implementing = None;
+    let mut last_implementor = None;
     let mut is_listed = |item: &String| {
         if let Some((_, implementor)) =
-            item.strip_prefix("impl").and_then(|it| it.split_once(" for "))
+            item.strip_prefix("impl").and_then(|rest| rest.split_once(" for "))
         {
-            implementing = Some(type_path(implementor).to_owned());
+            last_implementor = Some(type_path(implementor).to_owned());
             return !item.contains("core::marker::StructuralPartialEq for ");
         }
-        let part =
-            ["pub fn ", "pub type ", "pub const "].iter().find_map(|it| item.strip_prefix(it));
+        let part = ["pub fn ", "pub type ", "pub const "]
+            .iter()
+            .find_map(|prefix| item.strip_prefix(prefix));
         let Some(path) = part else {
-            implementing = None;
+            last_implementor = None;
             return true;
         };
         let is_trait_item = |implementor: &String| {
             let rest = path.strip_prefix(implementor.as_str());
             rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('<'))
         };
-        !implementing.as_ref().is_some_and(is_trait_item)
+        !last_implementor.as_ref().is_some_and(is_trait_item)
     };
     items.into_iter().filter(|item| is_listed(item)).collect()
 }
@@ -136,21 +137,23 @@ const MAX_ROOT_NAMES: usize = 50;
 fn every_sdk_item_has_a_single_path() {
     let sdk = Crate::in_repository("sdk/src/lib.rs");
     let types = Crate::in_repository("sdk/types/src/lib.rs");
-    let modules: [(_, &[&[&str]]); 2] = [
+    let crates: [(_, &[&[&str]]); 2] = [
         (&sdk, &[&[], &["calls"], &["transport"], &["blocking"], &["webhook"]]),
         (&types, &[&[], &["model"], &["rules"]]),
     ];
     let mut paths = BTreeMap::<_, Vec<_>>::new();
-    for (of, module) in modules.iter().flat_map(|(of, all)| all.iter().map(move |it| (of, it))) {
-        for (name, origin) in of.exports(module) {
-            assert_ne!(name, "*", "the SDK exports names one by one: {origin:?}");
-            paths.entry(origin).or_default().push(format!("{}::{name}", module.join("::")));
+    for (krate, modules) in crates {
+        for module in modules {
+            for (name, origin) in krate.exports(module) {
+                assert_ne!(name, "*", "the SDK exports names one by one: {origin:?}");
+                paths.entry(origin).or_default().push(format!("{}::{name}", module.join("::")));
+            }
         }
     }
     let twice = paths.into_values().filter(|places| places.len() > 1);
     assert_none(
         "a name of the SDK has two paths",
-        &twice.map(|it| it.join(", ")).collect::<Vec<_>>(),
+        &twice.map(|paths| paths.join(", ")).collect::<Vec<_>>(),
     );
     let names: BTreeSet<_> = sdk.exports(&[]).map(|(name, _)| name).collect();
     let count = names.len();
@@ -209,7 +212,8 @@ fn methods(folder: &str, types: &[&str]) -> BTreeSet<String> {
                 let mut names = line.split(|c| !is_word(c));
                 implemented = names.rfind(|name| types.contains(name)).map(str::to_owned);
             }
-            let method = ["pub fn ", "pub async fn "].iter().find_map(|it| line.strip_prefix(it));
+            let method =
+                ["pub fn ", "pub async fn "].iter().find_map(|prefix| line.strip_prefix(prefix));
             if let (Some(name), Some(method)) = (&implemented, method) {
                 let end = method.find(|c| !is_word(c)).unwrap();
                 found.insert(format!("{name}::{}", &method[..end]));

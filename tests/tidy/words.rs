@@ -48,7 +48,7 @@ const REMAINING: &[(&str, usize)] = &[
 
 #[test]
 fn discouraged_words_do_not_increase() {
-    assert_at_most("these words have plainer ones", REMAINING, find_discouraged);
+    assert_at_most("a discouraged word has a plainer replacement", REMAINING, find_discouraged);
 }
 
 /// Returns the location of each discouraged word in a file, with its replacement.
@@ -68,8 +68,8 @@ fn find_discouraged(source: &Source) -> Vec<String> {
         for (text, list) in
             [(prose.to_ascii_lowercase(), DISCOURAGED_PHRASES), (code, DISCOURAGED_NAMES)]
         {
-            let is_there = |(phrase, _): &&(&str, _)| has_words(&text, phrase);
-            found.extend(list.iter().filter(is_there).map(|(phrase, instead)| {
+            let occurs = |(phrase, _): &&(&str, _)| has_words(&text, phrase);
+            found.extend(list.iter().filter(occurs).map(|(phrase, instead)| {
                 format!("{}:{number}: {phrase} (instead: {instead})", source.path)
             }));
         }
@@ -109,7 +109,7 @@ fn words_are_found_in_prose_and_in_names_only() {
 #[test]
 fn no_file_is_named_helpers_or_utils() {
     let vague = ["util", "utils", "helper", "helpers", "manager", "common", "misc"];
-    let mut faults: Vec<_> = all_files().into_iter().map(|source| source.path).collect();
-    faults.retain(|path| path.split(['/', '.']).any(|part| vague.contains(&part)));
-    assert_none("a module is named after its idea", &faults);
+    let mut violations: Vec<_> = all_files().into_iter().map(|source| source.path).collect();
+    violations.retain(|path| path.split(['/', '.']).any(|part| vague.contains(&part)));
+    assert_none("a file is named after what it contains", &violations);
 }

@@ -403,7 +403,7 @@ async fn a_worker_ships_an_order_saved_days_ago_only_once() {
     let setup = Setup::with_clock(Clock::system()).await;
     let path = |name: &str| setup.folder.path().join(name);
     let old = setup.server.clock().now() - TimeDelta::hours(25);
-    // The first was shipped but not noted, the second never sent, and the third is new.
+    // The first was shipped but not recorded, the second never sent, and the third is new.
     let line = journal(0..1, old);
     let (_, order): (KeyState, OrderRequest) = serde_json::from_str(&line).unwrap();
     let number =

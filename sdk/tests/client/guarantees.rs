@@ -1,5 +1,5 @@
-//! Guarantees for integrators: unknown paths are handled like any other, errors and streams can be sent to other threads, and
-//! identifiers are values.
+//! Guarantees for integrators: unknown paths are handled like any other, errors and streams can be sent to other
+//! threads, and identifiers are values.
 
 use std::{collections::BTreeSet, fmt::Display, hash::Hash, str::FromStr};
 

@@ -24,7 +24,7 @@ use crate::{
 /// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The behaviour of the server towards each request.
+/// The server's reaction to each request.
 #[derive(Debug, Clone, Copy)]
 enum ConnectionEnd {
     /// The connection is closed before anything is read.

@@ -62,7 +62,7 @@ async fn a_client_has_one_type_for_all_settings() {
     assert!((40..90).contains(&sent), "{sent}");
     let twice = client.with_retry(Retry::standard().attempts(2));
     let mut stops = Vec::new();
-    // The waits between them give back less than they cost.
+    // The budget recovers less during the pauses than the retries spend.
     for _ in 0..10 {
         let error = twice.health().await.unwrap_err();
         stops.push((error.stop_reason(), error.attempts()));

@@ -66,7 +66,7 @@ async fn rate_limit_headers_from_a_proxy_are_ignored() {
         client.tracking().get(&number()).await.unwrap();
         assert_eq!(began.elapsed() >= Duration::from_millis(900), is_believed, "{id:?}");
     }
-    // The end of its window does not say when to try again either.
+    // The end of a proxy's rate-limit window does not determine when to try again either.
     let refused = response(429, "")
         .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
         .with("x-ratelimit-reset", "1768057600");
@@ -105,7 +105,7 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
     let left = error.retry_after().unwrap();
     assert!(left > Duration::from_secs(33) && left <= Duration::from_secs(35), "{left:?}");
     assert_eq!(script.sent_requests().len(), sent);
-    // A call that may wait so long does, and any other does once the rest is short enough.
+    // A call that may wait that long waits. Any other call does so once the remaining ban is short enough.
     let patient = client.with_retry(Retry::standard().max_retry_after(Duration::from_secs(60)));
     patient.tracking().get(&number).await.unwrap();
     assert!(

@@ -61,7 +61,7 @@ async fn a_redirect_is_not_followed_and_gets_no_key() {
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(status)));
         let error = client.orders().create(&order()).await.unwrap_err();
-        // The response at the other address may be that of the request.
+        // A 303 means that the request was handled and that its response is at the other address.
         assert_eq!((error.may_have_executed(), error.attempts()), (status == 303, 1));
     }
     // A link is opened without the key and does not follow redirects either.

@@ -23,7 +23,7 @@ use crate::{
     socket::peer,
 };
 
-/// The behaviour of the server towards a request.
+/// The server's reaction to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ConnectionEnd {
     /// The connection is closed at once.

@@ -93,41 +93,41 @@ fn describe_error(error: &Error) -> String {
 /// Makes the calls of a typical day, and describes everything that the suite compares.
 async fn run_session(client: &Client) -> Vec<String> {
     let orders = ["order-0001", "order-0002", "order-0003"].map(order_with_key);
-    let mut seen_all = Vec::new();
+    let mut described = Vec::new();
     let mut numbers = Vec::new();
     for order in orders.iter().chain([&orders[0]]) {
         let reply = client.orders().create(order).await;
         numbers.push(reply.as_ref().unwrap().parcel.tracking_number.clone());
-        seen_all.push(describe_reply(reply, |created| created.parcel.tracking_number.to_string()));
+        described.push(describe_reply(reply, |created| created.parcel.tracking_number.to_string()));
     }
     assert_eq!(numbers[0], numbers[3]);
     let mut nameless = order_with_key("order-0004");
     nameless.receiver.full_name = String::new();
-    seen_all.push(describe_reply(client.orders().create(&nameless).await, |_| String::new()));
+    described.push(describe_reply(client.orders().create(&nameless).await, |_| String::new()));
     let mut other = orders[0].clone();
     other.receiver.full_name = "Another".into();
-    seen_all.push(describe_reply(client.orders().create(&other).await, |_| String::new()));
+    described.push(describe_reply(client.orders().create(&other).await, |_| String::new()));
     let unknown = TrackingNumber::parse("SB-UNKNOWN-0001").unwrap();
-    seen_all.push(describe_reply(client.tracking().get(&unknown).await, |_| String::new()));
+    described.push(describe_reply(client.tracking().get(&unknown).await, |_| String::new()));
     let all: Vec<_> = numbers[..3].iter().chain([&unknown]).cloned().collect();
-    seen_all.push(format!("{:?}", client.tracking().batch(&all).await.unwrap()));
+    described.push(format!("{:?}", client.tracking().batch(&all).await.unwrap()));
     for format in [LabelFormat::Pdf, LabelFormat::Png, LabelFormat::Zpl] {
         let label = client.labels().download(&numbers[0], format).bytes().await.unwrap();
-        seen_all.push(format!("{:?} {}", &label[..3], label.len() > 1_000));
+        described.push(format!("{:?} {}", &label[..3], label.len() > 1_000));
     }
     let void = VoidRequest::new(IdempotencyKey::parse("void-0001").unwrap(), &numbers[..1]);
     for _ in 0..2 {
         let reply = client.orders().void(&void).await;
-        seen_all.push(describe_reply(reply, |voided| format!("{:?}", voided.summary)));
+        described.push(describe_reply(reply, |voided| format!("{:?}", voided.summary)));
     }
     let awb = Awb::parse("17612345675").unwrap();
     let key = IdempotencyKey::parse("manifest-0001").unwrap();
     let manifest = ManifestRequest::new(key, awb, &numbers[1..3]);
     let reply = client.manifests().submit(&manifest).await;
-    seen_all.push(describe_reply(reply, |manifest| {
+    described.push(describe_reply(reply, |manifest| {
         format!("{} {}", manifest.manifest_id, manifest.parcel_count)
     }));
-    seen_all
+    described
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> 
 
 /// Creates an order, sends it again, creates another, reprints its label, tracks both,
 /// voids the first and hands over the second.
-async fn session(client: &Client) -> [TrackingNumber; 2] {
+async fn run_session(client: &Client) -> [TrackingNumber; 2] {
     let first = create(client, "order-0001").await;
     assert_eq!(create(client, "order-0001").await, first);
     let second = create(client, "order-0002").await;
@@ -105,7 +105,7 @@ async fn run_session_with_fault(transport: TransportKind, fault: SweptFault) {
     for nth in fault.at..fault.at + fault.times {
         plan_fault(server.faults().on_any().nth(nth), fault.after, fault.planned);
     }
-    let numbers = session(client).await;
+    let numbers = run_session(client).await;
     assert!(server.faults().unused().len() < usize::try_from(fault.times).unwrap());
     server.faults().clear();
 
@@ -121,7 +121,7 @@ async fn run_session_with_fault(transport: TransportKind, fault: SweptFault) {
 async fn the_session_contains_every_kind_of_write() {
     let Session { server, client, .. } =
         &Session::start(TransportKind::InMemory, Retry::none()).await;
-    session(client).await;
+    run_session(client).await;
     server.requests().assert_count(usize::try_from(REQUESTS).unwrap());
     let keyed = |operation: &&Operation| !matches!(operation.idempotency(), Reads | Unkeyed);
     let writes = Operation::ALL.iter().filter(keyed).filter(|write| !write.is_legacy());

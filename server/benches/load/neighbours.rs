@@ -36,13 +36,13 @@ pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) 
     let server = ServerProcess::start_server(folder, &database.url, &mut None);
     let (other, begun) = (server.create_account(&database.url), Utc::now());
     client::create_parcels(&other, PARCELS).await;
-    let half_way = begun + (Utc::now() - begun) / 2;
-    let half_way = half_way.format("%Y-%m-%dT%H:%M:%SZ");
+    let midpoint = begun + (Utc::now() - begun) / 2;
+    let midpoint = midpoint.format("%Y-%m-%dT%H:%M:%SZ");
     let queries = [
         "status=LABEL_GENERATED&page=7000".to_owned(),
-        format!("createdFrom={half_way}&limit=100"),
+        format!("createdFrom={midpoint}&limit=100"),
         "country=EC&page=14000".to_owned(),
-        format!("createdTo={half_way}&status=LABEL_GENERATED&page=50"),
+        format!("createdTo={midpoint}&status=LABEL_GENERATED&page=50"),
     ];
     let client = database.connect().await;
     let (clients, pause) =
@@ -65,7 +65,7 @@ pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) 
     let reset = reset_sandbox(&other, client.as_ref(), folder);
     measure_creates_during("10 resets of another sandbox", &server.target, reset).await;
     ratios.sort_unstable_by(f64::total_cmp);
-    println!("\np50 beside lists, times that beside nothing: {ratios:.2?}");
+    println!("\np50 during lists, as a multiple of p50 without them: {ratios:.2?}");
 }
 
 /// Measures creates until `other` is done, prints the row, and returns the median latency in ms.

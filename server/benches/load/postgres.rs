@@ -141,13 +141,13 @@ async fn create_group(client: &Client, statements: &[Statement], orders: usize) 
             &vec![$value; orders] as &(dyn ToSql + Sync)
         };
     }
-    let (answer, print, tenant, state) = (vec![b'a'; 400], vec![7_u8; 32], 999_i64, 2_i16);
+    let (answer, fingerprint, tenant, state) = (vec![b'a'; 400], vec![7_u8; 32], 999_i64, 2_i16);
     let (place, day) = ("Quito, EC", now / 86_400_000);
     let key = [
         &keys,
         repeated!(tenant),
         repeated!(now),
-        repeated!(print),
+        repeated!(fingerprint),
         repeated!(answer),
         &86_400_000_i64,
     ];
@@ -159,7 +159,7 @@ async fn create_group(client: &Client, statements: &[Statement], orders: usize) 
         repeated!(now),
         repeated!(place),
     ];
-    let course = [
+    let journey = [
         repeated!(place),
         repeated!("EC"),
         repeated!(20_500),
@@ -167,7 +167,7 @@ async fn create_group(client: &Client, statements: &[Statement], orders: usize) 
         repeated!(Some(now)),
     ];
     let order: [&(dyn ToSql + Sync); 3] = [repeated!(None::<&str>), repeated!(ORDER), &state];
-    let (parcel, total) = ([&parcel[..], &course, &order].concat(), vec![orders as i64]);
+    let (parcel, total) = ([&parcel[..], &journey, &order].concat(), vec![orders as i64]);
     let count: [&(dyn ToSql + Sync); 5] =
         [&vec![tenant], &vec![day], &vec![state], &vec!["EC"], &total];
     let parameters = [&key[..], &parcel, &count];

@@ -46,7 +46,7 @@ pub struct ShopView {
 }
 
 impl ShopView {
-    /// Shows the shop of the account of this name.
+    /// Creates the view of the shop of the account with this name.
     pub fn new(account: &str, shop: &Shop) -> Self {
         let (shop_name, contact) = shop.to_stored();
         Self { account: account.to_owned(), shop_name, contact }

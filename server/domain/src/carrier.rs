@@ -37,7 +37,7 @@ impl From<IllegalTransition> for Refusal {
 }
 
 /// Evaluates a scan. A scan that is older than the newest event, or repeats its state, is only added to the history.
-/// Otherwise the table of transitions decides. A state that carriers cannot cause is always rejected.
+/// Otherwise the table of transitions decides. A state that carriers cannot cause is always refused.
 pub fn evaluate_scan(parcel: &ParcelRow, scan: Scan) -> ScanOutcome {
     let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {

@@ -71,7 +71,7 @@ pub enum ReplayDecision {
     Conflict(IdempotencyRecord),
 }
 
-/// Returns `true` if a record that was first seen then still counts.
+/// Returns `true` if a record whose first request came at `first_seen` is still valid.
 pub const fn is_within_lifetime(first_seen: Millis, now: Millis) -> bool {
     now.0 < first_seen.plus(LIFETIME_MILLIS).0
 }

@@ -24,7 +24,7 @@ pub struct LegacySchedule {
 }
 
 impl Default for LegacySchedule {
-    /// Returns a schedule that is deprecated since 2026-01-01 and has no sunset.
+    /// Returns a schedule with deprecation from 2026-01-01 and without a sunset.
     fn default() -> Self {
         Self { deprecated: Millis(1_767_225_600_000), sunset: None }
     }

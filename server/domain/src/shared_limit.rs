@@ -117,13 +117,14 @@ impl LimitShare {
     }
 }
 
-/// The state of the limit in the database.
+/// The state of the limit in the database, as far as is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum PoolState {
+enum LimitState {
+    /// Requests may be left.
     #[default]
     Open,
     /// The limit is used up.
-    Empty,
+    UsedUp,
     /// The database did not respond.
     Unreachable,
 }
@@ -137,7 +138,7 @@ struct KeyUsage {
     taken: u32,
     /// The number of requests that the other servers have taken, as far as is known.
     others: u32,
-    pool: PoolState,
+    state: LimitState,
     /// `true` if a claim is in flight or about to be sent.
     is_claiming: bool,
 }
@@ -146,12 +147,12 @@ impl KeyUsage {
     /// Counts a request if it is admitted. Returns `None` if that needs a claim.
     fn admit(&mut self, share: LimitShare) -> Option<bool> {
         let is_admitted = self.admitted < self.taken
-            || match self.pool {
-                PoolState::Empty => false,
-                PoolState::Unreachable => self.admitted < share.offline_limit(),
-                PoolState::Open if self.admitted < share.unclaimed_limit() => true,
-                PoolState::Open if share.servers <= 1 => false,
-                PoolState::Open => return None,
+            || match self.state {
+                LimitState::UsedUp => false,
+                LimitState::Unreachable => self.admitted < share.offline_limit(),
+                LimitState::Open if self.admitted < share.unclaimed_limit() => true,
+                LimitState::Open if share.servers <= 1 => false,
+                LimitState::Open => return None,
             };
         if is_admitted {
             self.admitted += 1;
@@ -167,7 +168,7 @@ impl KeyUsage {
     /// Returns `true` if it is time to claim more, so that the next requests need not wait.
     fn is_low(&self, share: LimitShare) -> bool {
         let left = self.taken.max(share.unclaimed_limit()).saturating_sub(self.admitted);
-        self.pool == PoolState::Open
+        self.state == LimitState::Open
             && !self.is_claiming
             && share.max_unused() > 0
             && left <= share.max_unused() / 2
@@ -176,12 +177,12 @@ impl KeyUsage {
     fn settle(&mut self, claim: LimitClaim, grant: Option<LimitGrant>) {
         self.is_claiming = false;
         let Some(LimitGrant { granted, taken }) = grant else {
-            self.pool = PoolState::Unreachable;
+            self.state = LimitState::Unreachable;
             return;
         };
         self.taken += claim.admitted + granted;
         self.others = taken.saturating_sub(self.taken);
-        self.pool = if granted < claim.wanted { PoolState::Empty } else { PoolState::Open };
+        self.state = if granted < claim.wanted { LimitState::UsedUp } else { LimitState::Open };
     }
 
     fn quota(&self, limit: u32, second: i64) -> Quota {
@@ -332,7 +333,7 @@ impl<T> SharedRateLimitWindows<T> {
             let usage = self.usage_mut(claim.second, claim.key).unwrap_or(&mut forgotten);
             usage.settle(claim, grant);
             for ticket in tickets {
-                // The grant covers all waiting requests, or the pool is empty: none needs another claim.
+                // The grant covers all waiting requests, or the limit is used up: none needs another claim.
                 let is_admitted = usage.admit(share).unwrap_or(false);
                 let quota = usage.quota(claim.limit, claim.second);
                 decisions.push((ticket, admission(is_admitted, quota)));

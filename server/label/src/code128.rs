@@ -1,6 +1,7 @@
 //! Code 128 bar codes, in code set B only, because all ZPL interpreters encode that set alike.
 //!
-//! Subset C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from ours.
+//! Code set C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from
+//! ours.
 
 /// A Code 128 symbol: the widths of its bars and spaces in turn, in modules, from the first bar to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn encodes_a_known_symbol() {
-        // Check character of "PJJ123C" in subset B by hand:
+        // Check character of "PJJ123C" in code set B by hand:
         // 104 + 48·1 + 42·2 + 42·3 + 17·4 + 18·5 + 19·6 + 35·7 = 879, 879 mod 103 = 55.
         let bars = encode("PJJ123C").unwrap();
         let text: String = bars.0.iter().map(u8::to_string).collect();

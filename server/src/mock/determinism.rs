@@ -1,4 +1,4 @@
-//! Tests that the same seed, clock and requests get the same responses, byte by byte.
+//! Tests that the same seed, clock and requests get the same responses, byte for byte.
 
 use std::fmt::Write;
 
@@ -116,7 +116,7 @@ async fn transcript(seed: u64, start: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn ten_runs_have_the_same_responses_byte_by_byte() {
+async fn ten_runs_have_the_same_responses_byte_for_byte() {
     let first = transcript(42, START).await;
     let text = String::from_utf8_lossy(&first);
     for status in ["200 OK", "201 Created", "400 Bad", "401 Un", "404 Not", "409 Con"] {

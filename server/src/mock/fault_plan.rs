@@ -162,14 +162,14 @@ impl FaultPlans {
         idle.map(|entry| entry.plan.to_string()).collect()
     }
 
-    /// Returns complaints about plans without an expectation that have hit no request.
+    /// Returns messages about plans without an expectation that have hit no request.
     pub(super) fn unused_without_expectation(&self) -> Vec<String> {
         let plain = self.entries.iter().filter(|entry| entry.plan.expected.is_none());
         let idle = plain.filter(|entry| entry.hits == 0);
         idle.map(|entry| format!("a planned fault hit no request: {}", entry.plan)).collect()
     }
 
-    /// Returns complaints about plans that have hit more or fewer requests than expected.
+    /// Returns messages about plans that have hit more or fewer requests than expected.
     pub(super) fn unmet_expectations(&self) -> Vec<String> {
         let wrong = self.entries.iter().filter_map(|CountedPlan { plan, hits, .. }| {
             let expected = plan.expected?;

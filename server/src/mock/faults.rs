@@ -280,9 +280,9 @@ mod tests {
             |fault| fault.slow_body(Duration::ZERO),
         ];
         let server = MockServer::start().await;
-        for (place, plan) in wrong.into_iter().enumerate() {
+        for (index, plan) in wrong.into_iter().enumerate() {
             let planned = std::panic::AssertUnwindSafe(|| plan(server.faults().on_any()));
-            assert!(std::panic::catch_unwind(planned).is_err(), "no. {place}");
+            assert!(std::panic::catch_unwind(planned).is_err(), "fault {index}");
         }
         assert!(server.faults().unused().is_empty());
     }

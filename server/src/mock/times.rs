@@ -19,12 +19,12 @@ impl Times {
     }
 
     /// Returns the range from `min` up to, but not including, `end`.
-    fn before(min: u64, end: u64) -> Self {
+    fn half_open(min: u64, end: u64) -> Self {
         assert!(end > min, "the range {min}..{end} is empty");
         Self { min, max: Some(end - 1) }
     }
 
-    fn between(min: u64, max: u64) -> Self {
+    fn inclusive(min: u64, max: u64) -> Self {
         assert!(max >= min, "the range {min}..={max} is empty");
         Self { min, max: Some(max) }
     }
@@ -32,7 +32,7 @@ impl Times {
 
 impl From<u64> for Times {
     fn from(count: u64) -> Self {
-        Self::between(count, count)
+        Self::inclusive(count, count)
     }
 }
 
@@ -44,25 +44,25 @@ impl From<RangeFrom<u64>> for Times {
 
 impl From<Range<u64>> for Times {
     fn from(range: Range<u64>) -> Self {
-        Self::before(range.start, range.end)
+        Self::half_open(range.start, range.end)
     }
 }
 
 impl From<RangeInclusive<u64>> for Times {
     fn from(range: RangeInclusive<u64>) -> Self {
-        Self::between(*range.start(), *range.end())
+        Self::inclusive(*range.start(), *range.end())
     }
 }
 
 impl From<RangeTo<u64>> for Times {
     fn from(range: RangeTo<u64>) -> Self {
-        Self::before(0, range.end)
+        Self::half_open(0, range.end)
     }
 }
 
 impl From<RangeToInclusive<u64>> for Times {
     fn from(range: RangeToInclusive<u64>) -> Self {
-        Self::between(0, range.end)
+        Self::inclusive(0, range.end)
     }
 }
 

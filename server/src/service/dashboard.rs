@@ -1,5 +1,5 @@
 //! The dashboard's operations: reading one account's parcels, counts and legacy calls, and voiding or reprinting a
-//! parcel. A form has no idempotency key: sent twice, it finds its work done.
+//! parcel. A form has no idempotency key; sending it a second time has no further effect.
 
 use parcelo_domain::{
     AccountRowId, Changes, Millis, ParcelRow, Refusal, StoreOp, StoredOrder, Tenant,

@@ -84,7 +84,7 @@ fn wrong_key(number: u32) -> ApiKey {
     ApiKey::from_random(Environment::Sandbox, &bytes)
 }
 
-/// Returns the maximum number of reads since then: the regular refreshes, and some for unknown keys after each.
+/// Returns the maximum number of reads since `started`: the regular refreshes, and some for unknown keys after each.
 fn max_reads(started: Instant) -> u64 {
     9 * (u64::try_from(started.elapsed().as_millis()).unwrap() / 250 + 2)
 }

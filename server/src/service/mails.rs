@@ -83,7 +83,7 @@ impl Service {
     /// Loads the data of an e-mail, or returns the reason why it must not be sent.
     async fn prepare_mail(&self, lease: &MailLease) -> Result<PrepareMailResult, Refusal> {
         let found = match self.store.parcel_in_row(lease.parcel).await {
-            // The damage is reported where parcels are read. An e-mail could not state the facts.
+            // Damage is reported where parcels are read. Without the parcel there is nothing to write.
             Err(StoreError::Damaged { .. }) => None,
             found => found?,
         };

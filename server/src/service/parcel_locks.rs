@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use parcelo_types::TrackingNumber;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Number of locks. Parcels that share one wait for each other without need, which is rare with this many.
+/// Number of locks. Parcels that share a lock wait for each other needlessly, which is rare with this many.
 const LOCK_COUNT: usize = 256;
 
 /// A fixed set of locks; a parcel's is chosen by the hash of its number.

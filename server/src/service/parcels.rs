@@ -260,7 +260,7 @@ impl Service {
     ) -> Result<T, Refusal> {
         labels::check_label_usable(parcel.state)?;
         let environment = parcel.tenant.environment;
-        // A version of a label always has the same bytes, so the first version never names the flight.
+        // A version of a label always has the same bytes, so the first version never shows an air waybill.
         let awb = match parcel.label_version {
             1 => None,
             version => self.store.awb_on_label(parcel.key, version).await?,

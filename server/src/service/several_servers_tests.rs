@@ -20,8 +20,8 @@ use super::{
 };
 use crate::waiting::until;
 
-/// Midnight.
-const DAY: Millis = Millis(20_460 * Millis::DAY);
+/// The start of a day.
+const MIDNIGHT: Millis = Millis(20_460 * Millis::DAY);
 
 /// Two servers on one database, each with its own clock.
 struct TwoServers {
@@ -96,9 +96,9 @@ fn bodies(responses: &[WriteResponse]) -> HashSet<Vec<u8>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
     // One server's clock is before midnight, the other's is after it.
-    servers.set_clocks(DAY.plus(-500), 1_000);
+    servers.set_clocks(MIDNIGHT.plus(-500), 1_000);
     for round in 0..5 {
         let responses =
             servers.create_64_times(&order(&format!("midnight-key-{round}"), None)).await;
@@ -109,10 +109,10 @@ async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_after_24_hours_makes_one_new_parcel() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
     for round in 0..5 {
         let order = order(&format!("day-long-key-{round}"), None);
-        let first_seen = DAY.plus(round * 3 * Millis::DAY);
+        let first_seen = MIDNIGHT.plus(round * 3 * Millis::DAY);
         servers.set_clocks(first_seen, 0);
         let first = servers.create(0, &order).await;
         // By one server's clock the key is 24 hours old, by the other's it is not.
@@ -133,7 +133,7 @@ async fn one_key_after_24_hours_makes_one_new_parcel() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
     let Some(cut) = CutStore::open().await else { return };
-    let (clock, ids) = (Arc::new(ManualClock::at(DAY)), Arc::new(Ids::seeded(1)));
+    let (clock, ids) = (Arc::new(ManualClock::at(MIDNIGHT)), Arc::new(Ids::seeded(1)));
     let service = Service::new(cut.store.clone(), clock, ids, settings());
     let caller = caller(&service).await;
     let refused = |refusal: Refusal| (refusal.code, refusal.retry_after);
@@ -166,9 +166,9 @@ async fn a_key_is_revoked_even_if_a_failover_lost_its_last_write() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
-    let service = Service::new(store, Arc::new(ManualClock::at(DAY)), ids, settings);
+    let service = Service::new(store, Arc::new(ManualClock::at(MIDNIGHT)), ids, settings);
     let (key, record) =
-        service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
+        service.issuer(Actor::Server).issue_api_key(key_request(), MIDNIGHT).await.unwrap();
     let accepts =
         async || service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(accepts().await);
@@ -188,7 +188,7 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
     let Some(address) = database() else { return };
     let store = Store::connect(address, [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
-    let clock = Arc::new(ManualClock::at(DAY));
+    let clock = Arc::new(ManualClock::at(MIDNIGHT));
     let service = Service::new(store.clone(), clock.clone(), ids, settings);
     let caller = caller(&service).await;
     let order = order("a-key-of-a-day", None);
@@ -198,7 +198,7 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
     let shared = store.shared_clock().unwrap();
     let machine = shared.read_machine();
     shared.record_measurement(machine, machine.wall.plus(jump), machine);
-    clock.set(DAY.plus(jump));
+    clock.set(MIDNIGHT.plus(jump));
     service.purge().await;
     let again = service.create_order(&caller, &order, None).await.unwrap();
     assert!(matches!(again, WriteResponse::Replayed(_)), "one of the two clocks is wrong");
@@ -206,7 +206,7 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tickers_of_two_servers_take_each_step_once() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
     let number = |index: usize| format!("SB-SUCCESS-{index:04}");
     let orders: Vec<_> = (0..300)
         .map(|index| order(&format!("order-of-parcel-{index}"), Some(&number(index))))
@@ -214,7 +214,7 @@ async fn the_tickers_of_two_servers_take_each_step_once() {
     join_all(orders.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
         .await;
     for minutes in [5, 10, 15, 20] {
-        servers.set_clocks(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
+        servers.set_clocks(MIDNIGHT.plus(minutes * Millis::MINUTE + 1_000), -1_000);
         let [one, other] = &servers.services;
         let fired = tokio::join!(one.take_due_steps(), other.take_due_steps());
         let all: Vec<_> = [fired.0.unwrap(), fired.1.unwrap()].concat();
@@ -233,11 +233,11 @@ async fn the_tickers_of_two_servers_take_each_step_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn legacy_uses_of_two_servers_are_added_up() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
-    let next_day = DAY.plus(Millis::DAY);
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
+    let next_day = MIDNIGHT.plus(Millis::DAY);
     for _ in 0..20 {
         for (service, requests) in servers.services.iter().zip([3, 4]) {
-            (0..requests).for_each(|_| service.count_legacy_use(&servers.caller, DAY));
+            (0..requests).for_each(|_| service.count_legacy_use(&servers.caller, MIDNIGHT));
             service.count_legacy_use(&servers.caller, next_day);
         }
         let saved =
@@ -251,12 +251,12 @@ async fn legacy_uses_of_two_servers_are_added_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purges_of_two_servers_at_once_delete_everything_once() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
     let orders: Vec<_> =
         (0..450).map(|index| order(&format!("order-of-parcel-{index}"), None)).collect();
     join_all(orders.iter().enumerate().map(|(index, order)| servers.create(index % 2, order)))
         .await;
-    servers.set_clocks(DAY.plus(31 * Millis::DAY), 1_000);
+    servers.set_clocks(MIDNIGHT.plus(31 * Millis::DAY), 1_000);
     let recent = order("order-of-today", None);
     servers.create(0, &recent).await;
     let [one, other] = &servers.services;
@@ -278,7 +278,7 @@ async fn purges_of_two_servers_at_once_delete_everything_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_by_two_servers_spares_later_orders() {
-    let Some(servers) = TwoServers::at(DAY).await else { return };
+    let Some(servers) = TwoServers::at(MIDNIGHT).await else { return };
     let number = |index: usize| format!("SB-RESET-{index:05}");
     let orders = |key: &str| -> Vec<_> {
         (0..300).map(|index| order(&format!("{key}-{index}"), Some(&number(index)))).collect()

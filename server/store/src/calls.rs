@@ -139,7 +139,11 @@ impl Store {
 
     /// Returns the readable rows. An unreadable row does not hide others; each read of it is counted, and the first
     /// one is logged.
-    pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, context: &'static str) -> Vec<T> {
+    pub(super) fn readable_rows<T>(
+        &self,
+        rows: Vec<SqlResult<T>>,
+        context: &'static str,
+    ) -> Vec<T> {
         let readable = |row: SqlResult<T>| match row {
             Ok(row) => Some(row),
             Err(error) => {

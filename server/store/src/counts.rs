@@ -39,7 +39,7 @@ macro_rules! day {
 }
 pub(super) use day;
 
-/// Selects the wanted counts. On `SQLite` a filter is only in the text if it applies, because no index would be used
+/// Selects the matching counts. On `SQLite` a filter is only in the text if it applies, because no index would be used
 /// for `$4 IS NULL OR …`. The index is named, because `SQLite` would otherwise scan all days with the primary key,
 /// which includes the totals and so looks slightly cheaper.
 macro_rules! counts {
@@ -71,9 +71,9 @@ macro_rules! counts {
     };
 }
 
-/// Returns the two statements that count the wanted parcels: over all days, and by day.
-pub(super) const fn count_statements(wanted: TotalsQuery) -> [&'static str; 2] {
-    match (wanted.state, wanted.country) {
+/// Returns the two statements that count the matching parcels: over all days, and by day.
+pub(super) const fn count_statements(query: TotalsQuery) -> [&'static str; 2] {
+    match (query.state, query.country) {
         (None, None) => counts!("", "$4 IS NULL AND $5 IS NULL"),
         (Some(_), None) => counts!("INDEXED BY parcel_counts_state", "state = $4 AND $5 IS NULL"),
         (None, Some(_)) => {
@@ -89,11 +89,11 @@ pub(super) const fn count_statements(wanted: TotalsQuery) -> [&'static str; 2] {
 /// `enough` parcels. Days without parcels are omitted.
 pub(super) async fn count_by_day(
     db: Sql<'_>,
-    wanted: TotalsQuery,
+    query: TotalsQuery,
     enough: u64,
 ) -> SqlResult<(Vec<(i64, u64)>, u64)> {
-    let [all, by_day] = count_statements(wanted);
-    let TotalsQuery { tenant, first, end, state, country } = wanted;
+    let [all, by_day] = count_statements(query);
+    let TotalsQuery { tenant, first, end, state, country } = query;
     let mut params = params![tenant.number(), first, end, state, country].to_vec();
     if !db.is_postgres() {
         params.push(enough.into());
@@ -155,7 +155,8 @@ pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
 
 /// Deletes the counts of these tenants that have become 0.
 pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
-    // Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
+    // Waits until no server is adding pending changes to the totals (a fold), and prevents that until the commit,
+    // because folds lock rows of totals in no fixed order.
     db.lock_number(TOTALS_LOCK).await?;
     let sql = "DELETE FROM parcel_counts \
          WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";

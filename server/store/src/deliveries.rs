@@ -111,13 +111,13 @@ impl Store {
             );
             let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
             for attempt in db.each(sql, params, |row| Ok(read_attempt(row))).await? {
-                if let Some((event, attempt)) = readable(attempt)? {
+                if let Some((event, attempt)) = skip_unreadable(attempt)? {
                     attempts.entry(event).or_default().push(attempt);
                 }
             }
             let mut deliveries = Vec::new();
             for (event, delivery) in found {
-                let Some(delivery) = readable(delivery)? else { continue };
+                let Some(delivery) = skip_unreadable(delivery)? else { continue };
                 let attempts = attempts.remove(&event).unwrap_or_default();
                 deliveries.push(LoggedDelivery { attempts, ..delivery });
             }
@@ -168,7 +168,7 @@ async fn count_backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
 }
 
 /// Returns `None` for a row of the log that cannot be read, so that it does not hide others.
-fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
+fn skip_unreadable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
     match read {
         Err(error) if error.is_row_error() => {
             tracing::error!("a row of a webhook's log cannot be read, and is left out");

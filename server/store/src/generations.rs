@@ -42,19 +42,19 @@ macro_rules! is_current_locked {
         concat!(
             $tenant,
             " >= coalesce((SELECT current FROM generations WHERE home = ",
-            $crate::generations::home!($tenant),
+            $crate::generations::own_number!($tenant),
             " FOR SHARE), ",
-            $crate::generations::home!($tenant),
+            $crate::generations::own_number!($tenant),
             ")"
         )
     };
 }
 
 /// Returns a tenant's own number, from the number of any of its generations.
-macro_rules! home {
+macro_rules! own_number {
     ($tenant:literal) => {
         concat!("(", $tenant, " & 4294967295)")
     };
 }
 
-pub(super) use {current, home, is_current, is_current_locked};
+pub(super) use {current, is_current, is_current_locked, own_number};

@@ -14,7 +14,7 @@ use parcelo_domain::{
 
 use super::{
     Engine, LeasedBatch, Store, StoreError, endpoints,
-    generations::{current, home, is_current, is_current_locked},
+    generations::{current, is_current, is_current_locked, own_number},
     outbox::{self, FAILED},
     payloads::{lease_columns, read_lease},
     sql::{Row, Sql, SqlResult, params, poll_now},
@@ -65,7 +65,7 @@ impl Store {
                     "SELECT min(greatest(due, lease_until)) FROM outbox WHERE state = 1 AND ",
                     is_current!("tenant"),
                     " AND ",
-                    home!("tenant"),
+                    own_number!("tenant"),
                     " IN (SELECT tenant FROM webhook_endpoints WHERE enabled)"
                 )
             } else {
@@ -210,7 +210,7 @@ async fn lease_due_events(
         " AND due <= $5 ORDER BY due, id LIMIT $2)} RETURNING ",
         lease_columns!(),
         ", id, ",
-        home!("tenant")
+        own_number!("tenant")
     );
     let (server, clock) = request.server;
     let params = params![number, request.now, LEASE_MILLIS, server, clock];
@@ -245,7 +245,7 @@ async fn delete_leased_event(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()
     }
     let sql = concat!(
         "DELETE FROM outbox WHERE event_id = $1 AND ",
-        home!("tenant"),
+        own_number!("tenant"),
         " = $2 AND after_lease < $3 AND {",
         is_current_locked!("tenant"),
         "|",

@@ -1,8 +1,8 @@
 //! A tenant's parcels as a list: one page, and the total.
 //!
-//! The counts of [`counts`] have the number of wanted parcels, by day and in total. So for a total, parcels are counted
-//! only on the at most two days that the filter includes in part. A page reads only the days that it shows, however far
-//! back they are and however few days have parcels.
+//! The counts of [`counts`] have the number of matching parcels, by day and in total. So for a total, parcels are
+//! counted only on the at most two days that the filter includes in part. A page reads only the days that it shows,
+//! however far back they are and however few days have parcels.
 
 use parcelo_domain::{
     Millis, ParcelListRow, State, Tenant,
@@ -61,7 +61,7 @@ impl Store {
             db.in_snapshot(async || page(db, &Filter::new(tenant, &query), &query).await).await
         });
         let (rows, total) = listed.await?;
-        Ok((self.readable(rows, "a parcel is left out of a list"), total))
+        Ok((self.readable_rows(rows, "a parcel is left out of a list"), total))
     }
 
     /// Counts a tenant's parcels created on that day or later, by day, state and country.
@@ -106,7 +106,7 @@ pub(super) async fn read_listed(
     parcels::read_each(db, ROWS, ids, read_list_row).await
 }
 
-/// A period, and the number of wanted parcels created in it.
+/// A period, and the number of matching parcels created in it.
 struct Period {
     from: i64,
     /// The first millisecond after the period.
@@ -126,11 +126,11 @@ async fn find_periods(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(V
         return Ok((vec![all], total));
     }
     let Filter { tenant, state, country, .. } = *filter;
-    let wanted = counts::TotalsQuery { tenant, first, end, state, country };
+    let query = counts::TotalsQuery { tenant, first, end, state, country };
     let newest = count_period(db, filter, (day_start(end).0, filter.to)).await?;
     let oldest = count_period(db, filter, (filter.from, day_start(first).0)).await?;
     let enough = enough.saturating_sub(newest.parcels);
-    let (days, in_days) = counts::count_by_day(db, wanted, enough).await?;
+    let (days, in_days) = counts::count_by_day(db, query, enough).await?;
     let total = newest.parcels + in_days + oldest.parcels;
     let day = |(day, parcels)| Period { from: day_start(day).0, to: day_start(day + 1).0, parcels };
     let mut periods = vec![newest];
@@ -150,7 +150,7 @@ async fn count_period(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> S
 }
 
 /// The part of a page that lies in one period. The days between a page's first and last parcel are not read through,
-/// because a tenant may have a million unwanted parcels between two wanted ones.
+/// because a tenant may have a million other parcels between two matching ones.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     from: i64,
@@ -266,8 +266,8 @@ mod tests {
     async fn steps(store: &Store, query: &ListQuery) -> [i32; 2] {
         let filter = Filter::new(sandbox(1), query);
         let Filter { tenant, state, country, .. } = filter;
-        let wanted = counts::TotalsQuery { tenant, first: 0, end: 0, state, country };
-        let texts = [counts::count_statements(wanted)[1].to_owned(), page_sql(&filter)];
+        let totals = counts::TotalsQuery { tenant, first: 0, end: 0, state, country };
+        let texts = [counts::count_statements(totals)[1].to_owned(), page_sql(&filter)];
         let taken = || {
             let taken = |sql: &String| {
                 let steps = |db: &rusqlite::Connection| {

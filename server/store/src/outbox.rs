@@ -34,8 +34,8 @@ pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
 
-/// Maximum number of an answer's bytes that are logged.
-const MAX_ANSWER_BYTES: usize = 1_024;
+/// Maximum number of bytes of a response's body that are logged.
+const MAX_RESPONSE_BYTES: usize = 1_024;
 
 /// The kinds of events that a tenant's endpoint subscribes to.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ async fn generation(db: Sql<'_>, tenant: Tenant) -> SqlResult<i64> {
         }
         #[cfg(feature = "postgres")]
         Sql::Postgres(db) => {
-            Ok(Generations::hold(db, [tenant], &[]).await?.storage_tenant_id(tenant))
+            Ok(Generations::lock_current(db, [tenant], &[]).await?.storage_tenant_id(tenant))
         }
     }
 }
@@ -212,16 +212,16 @@ pub(super) async fn log_attempts(
     attempts: &[(i64, u32, &AttemptResult)],
 ) -> SqlResult<()> {
     let rows = attempts.iter().map(|(row, number, outcome)| {
-        let answer = outcome.response.as_ref();
-        let body = answer.map(|answer| answer.body_prefix.as_slice()).ok();
+        let response = outcome.response.as_ref();
+        let body = response.map(|response| response.body_prefix.as_slice()).ok();
         params![
             *row,
             *number,
             outcome.at,
             outcome.millis,
-            answer.map(|answer| answer.status).ok(),
-            answer.err().map(ToString::to_string).as_ref(),
-            body.map(|body| body.get(..MAX_ANSWER_BYTES).unwrap_or(body)),
+            response.map(|response| response.status).ok(),
+            response.err().map(ToString::to_string).as_ref(),
+            body.map(|body| body.get(..MAX_RESPONSE_BYTES).unwrap_or(body)),
         ]
         .to_vec()
     });

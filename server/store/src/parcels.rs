@@ -177,7 +177,7 @@ impl Store {
         found.retain(|row| {
             row.as_ref().err().is_none_or(|error| self.should_log(error.to_string()))
         });
-        Ok(self.readable(
+        Ok(self.readable_rows(
             found,
             "the steps of an unreadable parcel are skipped; other parcels are not affected",
         ))

@@ -16,7 +16,7 @@ use super::{
     active_resets::ActiveResets,
     counts,
     erase::{Eraser, add_counts},
-    generations::home,
+    generations::own_number,
     pages::Budget,
     reset_counts::{RETRY_PAUSE, record, recorded},
     sql::{Sql, SqlResult, params},
@@ -194,19 +194,19 @@ impl Store {
 
 /// Begins a sandbox's next generation. Returns the earlier generations that are not counted yet, in order.
 pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
-    let home = params![sandbox.number()];
+    let params = params![sandbox.number()];
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, CAST($1 AS bigint) + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
          RETURNING current - 4294967296";
-    let number: i64 = db.value(next, home).await?;
+    let number: i64 = db.value(next, params).await?;
     db.execute("INSERT INTO ended_generations (number) VALUES ($1)", params![number]).await?;
     if !db.is_postgres() {
         // Nothing is leased any more. A trigger sets the time again for new events.
         let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = $1";
-        db.execute(none_due, home).await?;
+        db.execute(none_due, params).await?;
     }
-    let uncounted = concat!("parcels IS NULL AND ", home!("number"), " = $1 ORDER BY number");
-    ended(db, uncounted, home).await
+    let uncounted = concat!("parcels IS NULL AND ", own_number!("number"), " = $1 ORDER BY number");
+    ended(db, uncounted, params).await
 }
 
 /// Returns the numbers of the ended generations that a condition selects.

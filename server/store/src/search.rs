@@ -91,7 +91,7 @@ impl Store {
             .await
         });
         let (rows, total, is_complete) = found.await?;
-        let parcels = self.readable(rows, "a parcel is left out of a search");
+        let parcels = self.readable_rows(rows, "a parcel is left out of a search");
         Ok(SearchPage { parcels, total, is_complete })
     }
 }

@@ -18,7 +18,7 @@ use super::{
     sql::{Row, Sql, SqlResult, params},
     term_runs::{
         Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, Piece, RUNS_PER_MERGE, entry, merge, pack,
-        position, sortable_bytes, unpack, without,
+        position, remove_entries, sortable_bytes, unpack,
     },
 };
 
@@ -325,7 +325,7 @@ async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -
     let is_gone = |entry: &Entry| position(entry).is_some_and(|position| position.1 == parcel);
     let mut written = 0;
     for (run, first, entries) in found.await? {
-        let Some(rest) = without(&entries, is_gone) else { continue };
+        let Some(rest) = remove_entries(&entries, is_gone) else { continue };
         let sql = "DELETE FROM term_pieces WHERE run = $1 AND first = $2";
         db.execute(sql, params![run, &first]).await?;
         insert_pieces(db, run, rest).await?;

@@ -15,7 +15,7 @@ use parcelo_domain::{
 
 use super::{
     Engine, Settled, Store, StoreError, endpoints,
-    generations::{home, is_current},
+    generations::{is_current, own_number},
     outbox::{self, DELIVERED, FAILED, READY},
     sql::{Sql, SqlResult, params, poll_now},
 };
@@ -129,7 +129,7 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
          {unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) \
          AS n (place, event, tenant, lease) JOIN outbox AS o ON|outbox AS o WHERE} \
          o.event_id = {n.event|$2} AND ",
-        home!("o.tenant"),
+        own_number!("o.tenant"),
         " = {n.tenant|$3} AND o.after_lease < {n.lease|$4} AND ",
         is_current!("o.tenant"),
         "{ ORDER BY o.id FOR UPDATE OF o|}"

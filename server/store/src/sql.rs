@@ -189,7 +189,7 @@ impl Sql<'_> {
         found.ok_or_else(|| match self {
             Self::Sqlite(_) => rusqlite::Error::QueryReturnedNoRows.into(),
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Failure::row("a row that must be there is not").into(),
+            Self::Postgres(_) => Failure::row("a row that must exist is missing").into(),
         })
     }
 

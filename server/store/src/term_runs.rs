@@ -142,7 +142,7 @@ fn read_entry<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
 }
 
 /// Returns a piece without some of its entries, or `None` if it has none of those entries.
-pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<Vec<Piece>> {
+pub(super) fn remove_entries(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<Vec<Piece>> {
     let mut entries = unpack(piece);
     let before = entries.len();
     entries.retain(|entry| !is_gone(entry));
@@ -228,7 +228,7 @@ mod tests {
             assert!(left.len() < all.len() && all.starts_with(&left), "{end}");
         }
         assert!(unpack(&[9, 0, 0]).is_empty(), "in common with nothing");
-        let gone = without(&[9, 0, 0], |_| false);
+        let gone = remove_entries(&[9, 0, 0], |_| false);
         assert_eq!(gone, Some(Vec::new()), "nothing is left of it when it is met");
     }
 
@@ -236,12 +236,16 @@ mod tests {
     fn removing_the_last_entry_removes_the_piece() {
         let all = entries(0..2);
         let piece = pack(&all).remove(0);
-        let rest = without(&piece.entries, |entry| *entry == all[0]).unwrap();
+        let rest = remove_entries(&piece.entries, |entry| *entry == all[0]).unwrap();
         assert_eq!(unpack(&rest[0].entries), all[1..]);
         assert_eq!(rest[0].first, all[1]);
-        assert_eq!(without(&rest[0].entries, |entry| *entry == all[0]), None, "it is not in there");
+        assert_eq!(
+            remove_entries(&rest[0].entries, |entry| *entry == all[0]),
+            None,
+            "it is not in there"
+        );
         let last = pack(&all[..1]).remove(0);
-        assert_eq!(without(&last.entries, |_| true), Some(Vec::new()));
+        assert_eq!(remove_entries(&last.entries, |_| true), Some(Vec::new()));
     }
 
     /// Merges runs as the stores do: each run is read from the piece of the last merged entry on.

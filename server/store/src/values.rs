@@ -112,7 +112,7 @@ impl ToSql for Value {
             Self::Text(text) if *ty == Type::TEXT => text.to_sql(ty, out),
             Self::Bytes(bytes) if *ty == Type::BYTEA => bytes.to_sql(ty, out),
             Self::Integer(_) | Self::Text(_) | Self::Bytes(_) => {
-                Err("a value is of another type than its column".into())
+                Err("the type of a value differs from that of its column".into())
             }
         }
     }

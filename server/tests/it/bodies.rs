@@ -50,16 +50,16 @@ fn measure_growth(
 ) -> u64 {
     let before = resident_bytes(server);
     let connect = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
-    let mut lines: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
+    let mut streams: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
     let head = format!("{head}{}", framing.header(length));
-    for line in &mut lines {
-        line.set_nodelay(true).unwrap();
-        line.write_all(head.as_bytes()).unwrap();
+    for stream in &mut streams {
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
     }
     for _ in 0..length {
-        for line in &mut lines {
+        for stream in &mut streams {
             // The rate limit may have refused this connection; the others go on.
-            let _ = line.write_all(framing.bytes());
+            let _ = stream.write_all(framing.bytes());
         }
     }
     resident_bytes(server).saturating_sub(before)

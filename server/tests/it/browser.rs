@@ -189,9 +189,9 @@ impl Drop for Browser {
 impl Browser {
     fn shut_down(&self) -> io::Result<()> {
         let host = self.session.split('/').nth(2).unwrap();
-        let mut line = TcpStream::connect(host)?;
-        line.set_read_timeout(Some(LONG))?;
-        write!(line, "GET /shutdown HTTP/1.1\r\nhost: {host}\r\n\r\n")?;
-        line.read_exact(&mut [0])
+        let mut stream = TcpStream::connect(host)?;
+        stream.set_read_timeout(Some(LONG))?;
+        write!(stream, "GET /shutdown HTTP/1.1\r\nhost: {host}\r\n\r\n")?;
+        stream.read_exact(&mut [0])
     }
 }

@@ -10,7 +10,7 @@ use crate::api::{Api, order_with_number};
 /// The time at which the guide's responses were made.
 const NOW: &str = "2026-01-10T15:05:00Z";
 /// Sets the same time in the shell, whose `date` becomes part of a tracking number.
-const DATE: &str = "date() { echo 1768057500; }\n";
+const DATE_FUNCTION: &str = "date() { echo 1768057500; }\n";
 /// Separates the outputs of two commands.
 const SEPARATOR: char = '\u{1e}';
 
@@ -39,7 +39,7 @@ fn blocks(page: &str) -> Vec<CodeBlock> {
 async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut script = tempfile::NamedTempFile::new().unwrap();
-    write!(script, "set -euo pipefail\n{DATE}").unwrap();
+    write!(script, "set -euo pipefail\n{DATE_FUNCTION}").unwrap();
     for command in commands {
         write!(script, "{command}\nprintf '{SEPARATOR}'\n").unwrap();
     }

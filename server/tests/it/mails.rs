@@ -334,6 +334,7 @@ impl MailSetup {
     }
 }
 
+/// The stored status of an e-mail that was sent.
 const SENT: u8 = 1;
 const BOUNCED: u8 = 2;
 const UNSUBSCRIBED: u8 = 13;

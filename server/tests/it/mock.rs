@@ -115,16 +115,16 @@ async fn keys_are_created_and_webhooks_received() {
     let created = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;
     let mexican = Api::new(mock.text("sandbox")).key(created["key"].as_str().unwrap());
     assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
-    for (asked, wanted) in [
+    for (requested, granted) in [
         (json!(["EC", " MX"]), json!(["EC", "MX"])),
         (json!(["EC", "EC"]), json!(["EC"])),
         (json!(["*"]), json!(["*"])),
         (json!(null), json!(["*"])),
     ] {
-        let body = json!({ "allowedCountries": asked });
+        let body = json!({ "allowedCountries": requested });
         let created = mock.post("keys", &body).await;
         let api = Api::new(mock.text("sandbox")).key(created["key"].as_str().unwrap());
-        assert_eq!(api.get("/api/v1/health").await.json()["allowedCountries"], wanted, "{body}");
+        assert_eq!(api.get("/api/v1/health").await.json()["allowedCountries"], granted, "{body}");
     }
     let listening = mock.control("POST", "webhooks", &json!({ "reply": [503] })).await;
     assert_eq!(listening.status, 200, "{}", listening.text());

@@ -47,7 +47,8 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
         );
         let record = api.record(number).await;
         let events = record["history"].as_array().unwrap();
-        let history: Vec<_> = events.iter().map(|it| it["status"].as_str().unwrap()).collect();
+        let history: Vec<_> =
+            events.iter().map(|event| event["status"].as_str().unwrap()).collect();
         let end = history[2..].join(" ");
         let statuses = (voided.status, flown.status, seen.as_str().unwrap());
         let expected = match end.as_str() {
@@ -57,7 +58,8 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
             other => panic!("{number} went LABEL_GENERATED {other}"),
         };
         assert_eq!(statuses, expected, "{number}: {end}");
-        let sequences: Vec<_> = events.iter().map(|it| it["sequence"].as_u64().unwrap()).collect();
+        let sequences: Vec<_> =
+            events.iter().map(|event| event["sequence"].as_u64().unwrap()).collect();
         assert_eq!(sequences, (1..=sequences.len() as u64).collect::<Vec<_>>());
         *ends.entry(end).or_insert(0) += 1;
     }

@@ -102,14 +102,14 @@ async fn an_unreadable_head_is_counted() {
     let path = format!("GET /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "x".repeat(70_000));
     assert_eq!(send_head(server.sandbox(), &path).await.status, 414);
     let metrics = Api::new(server.url("admin"));
-    let wanted = [
+    let expected = [
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"malformed\"} 1",
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"too_large\"} 2",
     ];
     // They are counted only when their connections have ended.
     until("all three are counted", async || {
         let text = metrics.get("/metrics").await.text();
-        wanted.iter().all(|line| text.contains(line))
+        expected.iter().all(|line| text.contains(line))
     })
     .await;
 }

@@ -191,8 +191,8 @@ impl Load {
     /// Waits until this many more orders have been accepted.
     async fn wait_for_orders(&self, orders: usize) {
         let mut created = self.created.subscribe();
-        let wanted = *created.borrow() + orders;
-        let reached = created.wait_for(|all| *all >= wanted);
+        let target = *created.borrow() + orders;
+        let reached = created.wait_for(|all| *all >= target);
         timeout(LONG, reached).await.expect("the clients keep creating orders").unwrap();
     }
 

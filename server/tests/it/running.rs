@@ -204,8 +204,9 @@ impl TestSetup {
 
     /// Creates a key with further options.
     pub(crate) fn new_key_with(&self, environment: &str, options: &[&str]) -> (String, ApiKey) {
-        let wanted = ["create", "--environment", environment, "--name", "Test", "--countries", "*"];
-        let created = self.admin("keys", &[&wanted[..], options].concat());
+        let arguments =
+            ["create", "--environment", environment, "--name", "Test", "--countries", "*"];
+        let created = self.admin("keys", &[&arguments[..], options].concat());
         let text = |name: &str| created[name].as_str().unwrap().to_owned();
         (text("keyId"), ApiKey::parse(&text("key")).unwrap())
     }

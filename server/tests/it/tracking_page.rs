@@ -266,12 +266,12 @@ async fn the_start_page_accepts_a_number_as_people_type_it() {
         ("https://parcelo.example/track/ec7k2m9qx4t8wd0?lang=es", "EC7K2M9QX4T8WD0"),
     ];
     for (typed, number) in typed {
-        let response = page_of(&visitor, typed, "").await;
+        let response = request_page(&visitor, typed, "").await;
         let expected = (303, format!("/track/{number}"));
         assert_eq!((response.status, response.header("location").to_owned()), expected, "{typed}");
         assert_private(&response);
     }
-    let response = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
+    let response = request_page(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
     assert_eq!(response.header("location"), "/track/SB-SUCCESS-0001?lang=es");
     // The link in a message includes the full stop of its sentence.
     let dotted = page_at(&visitor, "/track/sb-success-0001.").await;
@@ -289,7 +289,7 @@ async fn page_at(visitor: &Api, path: &str) -> HttpResponse {
     send(client.build().unwrap().get(url).header("accept", BROWSER)).await
 }
 
-async fn page_of(visitor: &Api, typed: &str, more: &str) -> HttpResponse {
+async fn request_page(visitor: &Api, typed: &str, more: &str) -> HttpResponse {
     let typed: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
     page_at(visitor, &format!("/track?number={typed}{more}")).await
 }
@@ -454,7 +454,7 @@ async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
     assert!(!created.text().contains("UNKNOWN_FIELD"), "no field: {}", created.text());
     let visitor = Api::new(running.sandbox());
     let lost = page(&visitor, "/track/Canary-of-a-visitor", "en").await.text();
-    let typed = page_of(&visitor, NUMBER, "").await;
+    let typed = request_page(&visitor, NUMBER, "").await;
     assert_eq!(typed.status, 303, "a number in the form is in no log either");
     let shown = [
         page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text(),

@@ -94,7 +94,7 @@ const EVENTS: &str = "events";
 /// Maximum number of addresses and networks of a key's whitelist: all are compared with every request.
 pub const MAX_IP_ADDRESSES: usize = 50;
 /// Maximum number of elements in a list of codes: more than there are countries, or kinds of events.
-pub(crate) const MAX_LIST_WORDS: usize = 300;
+pub(crate) const MAX_LIST_ITEMS: usize = 300;
 
 /// Returns `true` for an e-mail address in the form that orders accept (docs/api.md, Fields and their rules).
 pub fn is_email(address: &str) -> bool {
@@ -109,7 +109,7 @@ const KEY: Fields = Fields(&[
     ("account", Leaf),
 ]);
 const WEBHOOK: Fields = Fields(&[("url", Leaf), (EVENTS, Leaf)]);
-const CARRIER: Fields = Fields(&[("name", Leaf), ("environment", Leaf)]);
+const CARRIER_KEY: Fields = Fields(&[("name", Leaf), ("environment", Leaf)]);
 const ACCOUNT: Fields = Fields(&[("name", Leaf)]);
 const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 
@@ -119,7 +119,7 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
         let name = key.text("name", Text::NAME).required();
         let environment = parse_environment(key);
         let allowed = parse_countries(key, destinations);
-        let addresses = parse_words(key, (ADDRESSES, MAX_IP_ADDRESSES), parse_network);
+        let addresses = parse_list(key, (ADDRESSES, MAX_IP_ADDRESSES), parse_network);
         let account = parse_account(key);
         Some(KeyRequest {
             name: name?.to_owned(),
@@ -136,7 +136,7 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
     let checked = validate(body, &WEBHOOK, |webhook| {
         let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
-        let events = parse_words(webhook, (EVENTS, MAX_LIST_WORDS), parse_event_kind);
+        let events = parse_list(webhook, (EVENTS, MAX_LIST_ITEMS), parse_event_kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
     checked.map(|accepted| accepted.value)
@@ -144,7 +144,7 @@ pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
 
 /// Checks a request to create a carrier key.
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
-    let checked = validate(body, &CARRIER, |carrier| {
+    let checked = validate(body, &CARRIER_KEY, |carrier| {
         let name = carrier.text("name", Text::NAME).required();
         let environment = parse_environment(carrier);
         Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
@@ -169,8 +169,8 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
             since.fault(faults::EVENT_OR_SINCE);
         }
         // An empty object means every event, so a misspelt `eventId` must not have that effect.
-        let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
-        if names_neither && !replay.members().is_empty() {
+        let has_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
+        if has_neither && !replay.members().is_empty() {
             replay.fault_at("eventId", faults::EVENT_OR_EMPTY);
         }
         Some(ReplayRequest { event_id: event.map(str::to_owned), since: since.optional() })
@@ -214,7 +214,7 @@ fn parse_environment(request: &Object<'_>) -> Option<Environment> {
 
 /// Parses the list of supported countries, each once, or `*` for all.
 fn parse_countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
-    let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
+    let list = key.list(COUNTRIES, MAX_LIST_ITEMS).required()?;
     if list.is_empty() {
         key.fault_at(COUNTRIES, faults::too_few(COUNTRIES));
         return None;
@@ -252,8 +252,8 @@ fn parse_network(text: &str) -> Result<String, FaultText> {
     if fits { Ok(text.to_owned()) } else { Err(faults::NETWORK) }
 }
 
-/// Returns the elements of a list with a maximum length; none if the list is absent.
-fn parse_words<T>(
+/// Parses each item of a list of at most `max` items. An absent list is empty.
+fn parse_list<T>(
     request: &Object<'_>,
     (name, max): (&str, usize),
     parse: impl Fn(&str) -> Result<T, FaultText>,

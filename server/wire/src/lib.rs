@@ -1,6 +1,6 @@
 //! The requests, responses and keys of operators and carriers, and the rules for them.
 //!
-//! It is a part of `parcelo-server` and has no stability guarantees of its own.
+//! This crate is a part of `parcelo-server` and has no stability guarantees of its own.
 
 mod admin;
 mod admin_token;

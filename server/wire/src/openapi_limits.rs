@@ -9,7 +9,7 @@ use parcelo_types::internal::{
 use utoipa::openapi::{RefOr, schema::Schema};
 
 use crate::{
-    admin::{MAX_IP_ADDRESSES, MAX_LIST_WORDS},
+    admin::{MAX_IP_ADDRESSES, MAX_LIST_ITEMS},
     carrier,
 };
 
@@ -26,13 +26,13 @@ const OWN_LIMITS: TypeLimits = &[
     ]),
     ("KeyRequest", &[
         ("name", Characters(Text::NAME)),
-        ("allowedCountries", ItemsOneTo(MAX_LIST_WORDS)),
+        ("allowedCountries", ItemsOneTo(MAX_LIST_ITEMS)),
         ("allowedCountries", Characters(Text::DATA)),
         ("ipWhitelist", MaxItems(MAX_IP_ADDRESSES)),
         ("ipWhitelist", Characters(Text::DATA)),
         ("account", Characters(Text::NAME)),
     ]),
-    ("WebhookRequest", &[("events", MaxItems(MAX_LIST_WORDS))]),
+    ("WebhookRequest", &[("events", MaxItems(MAX_LIST_ITEMS))]),
     ("CarrierKeyRequest", &[("name", Characters(Text::NAME))]),
     ("AccountRequest", &[("name", Characters(Text::NAME))]),
     ("ReplayRequest", &[("eventId", Characters(Text::DATA))]),

@@ -9,10 +9,10 @@ use crate::{
         ViolationKind::{Duplicated, Lost, Unreadable},
     },
     recording::{DATABASE, order},
-    server::{Post, Server},
+    server::{ApiRequest, Server},
 };
 
-/// Starts the service on a folder's files, and checks the rows, the answers to repeated requests and the next order.
+/// Starts the service on a folder's files, and checks the rows, the responses to repeated requests and the next order.
 pub fn check(run: &Run, expected: &Expectations, folder: &Path) -> Result<(), Violation> {
     let file = folder.join(DATABASE);
     let server = Server::open(&file, 99).map_err(|error| Violation(Unreadable, error))?;
@@ -49,7 +49,7 @@ fn check_rows(expected: &Expectations, file: &Path) -> Result<(Expectations, Rea
     Ok((expected, reader))
 }
 
-/// Repeats each request under its key. An acknowledged request must get the same answer. A request that was in flight
+/// Repeats each request under its key. An acknowledged request must get the same response. A request that was in flight
 /// is executed now, unless it was executed before the crash.
 fn check_repeated_requests(
     run: &Run,
@@ -57,20 +57,20 @@ fn check_repeated_requests(
     server: &Server,
 ) -> Result<(), Violation> {
     let posts: Vec<_> = expected.requests.keys().map(|at| run.requests[*at].0.clone()).collect();
-    let answers = server.send(&posts, &run.key);
-    for ((at, was_acknowledged), (post, answer)) in
-        expected.requests.iter().zip(posts.iter().zip(answers))
+    let responses = server.send(&posts, &run.key);
+    for ((at, was_acknowledged), (post, response)) in
+        expected.requests.iter().zip(posts.iter().zip(responses))
     {
-        let text = format!("{} to {}", answer.text(), post.body);
-        if answer.status >= 300 {
+        let text = format!("{} to {}", response.text(), post.body);
+        if response.status >= 300 {
             return Err(Violation(Unreadable, text));
         }
-        let is_created_now = answer.status == 201;
+        let is_created_now = response.status == 201;
         // For a request that was in flight, only the status of a create says whether it had been executed.
         let was_executed = *was_acknowledged || post.creates() && !is_created_now;
-        let is_another =
-            run.requests[*at].1.as_ref().is_some_and(|first| first.body != answer.body);
-        if *was_acknowledged && is_created_now || was_executed && is_another {
+        let is_different =
+            run.requests[*at].1.as_ref().is_some_and(|first| first.body != response.body);
+        if *was_acknowledged && is_created_now || was_executed && is_different {
             return Err(Violation(Lost, text));
         }
     }
@@ -83,11 +83,11 @@ fn check_next_order(
     expected: &Expectations,
     (reader, server): (&Reader, &Server),
 ) -> Result<(), Violation> {
-    let answer = &server.send(&[order(900_000)], &run.key)[0];
-    if answer.status != 201 {
-        return Err(Violation(Unreadable, answer.text()));
+    let response = &server.send(&[order(900_000)], &run.key)[0];
+    if response.status != 201 {
+        return Err(Violation(Unreadable, response.text()));
     }
-    let creates = |at: &&usize| Post::creates(&run.requests[**at].0);
+    let creates = |at: &&usize| ApiRequest::creates(&run.requests[**at].0);
     let keys = expected.parcels + expected.requests.keys().filter(creates).count() as i64 + 1;
     let found = reader.parcels()?;
     if found != keys {

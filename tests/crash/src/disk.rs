@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     facts::Facts,
-    server::{Answer, Post},
+    server::{ApiRequest, ApiResponse},
 };
 
 /// A file, by its position in the order of creation.
@@ -30,17 +30,17 @@ pub const NOTHING: SectorMask = 0;
 pub const ALL: SectorMask = SectorMask::MAX;
 pub const SECTOR: usize = 512;
 
-/// A finished recording: the files before it, everything that happened to them, and every request with its answer.
+/// A finished recording: the files before it, everything that happened to them, and every request with its response.
 pub struct Run {
     pub base: Image,
     pub events: Vec<Event>,
-    pub requests: Vec<(Post, Option<Answer>)>,
+    pub requests: Vec<(ApiRequest, Option<ApiResponse>)>,
     pub key: String,
     /// Number of calls that could have failed.
     pub calls: usize,
 }
 
-/// The facts and answers that clients rely on at one moment.
+/// The facts and responses that clients rely on at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Expectations {
     /// The requests that were sent, as indexes into those of the run; `true` for those that were answered.
@@ -130,6 +130,7 @@ impl<'r> Disk<'r> {
         }
     }
 
+    /// Applies the kept part of a file's pending events to the durable content, and discards the rest.
     fn settle(&mut self, file: FileId, kept: SectorMask) {
         let events = &self.run.events;
         self.pending.retain(|at| {

@@ -48,17 +48,17 @@ impl Outcome {
 
 /// Checks images of a run.
 pub fn explore(run: &Run, folder: &Path, options: Options) -> Outcome {
-    let (possible, places) = choose(run, options);
-    let share = places.len().div_ceil(THREADS).max(1);
+    let (possible, image_ids) = choose(run, options);
+    let share = image_ids.len().div_ceil(THREADS).max(1);
     let violations = thread::scope(|scope| {
-        let begin = |(worker, places)| {
+        let begin = |(worker, image_ids)| {
             let folder = folder.join(format!("images-{worker}"));
-            scope.spawn(move || check_all(run, places, (&folder, options.seed)))
+            scope.spawn(move || check_all(run, image_ids, (&folder, options.seed)))
         };
-        let workers: Vec<_> = places.chunks(share).enumerate().map(begin).collect();
+        let workers: Vec<_> = image_ids.chunks(share).enumerate().map(begin).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
-    Outcome { events: run.events.len(), possible, images: places.len(), violations }
+    Outcome { events: run.events.len(), possible, images: image_ids.len(), violations }
 }
 
 /// Draws the subsets of a moment. Each moment has a separate random generator, so that one of its subsets can be drawn
@@ -70,35 +70,35 @@ fn subsets_at(disk: &Disk<'_>, at: usize, seed: u64) -> Vec<Vec<SectorMask>> {
 /// Counts the different images of a run and selects those to check, in the order of their moments.
 fn choose(run: &Run, options: Options) -> (usize, Vec<ImageId>) {
     let (mut disk, mut seen) = (Disk::after(run, 0), HashSet::new());
-    let (mut plain, mut places) = (Vec::new(), Vec::new());
+    let (mut plain, mut image_ids) = (Vec::new(), Vec::new());
     for at in 0..=run.events.len() {
         disk.advance_to(at);
         for (nth, subset) in subsets_at(&disk, at, options.seed).iter().enumerate() {
             if seen.insert(disk.image_hash(subset)) {
-                if nth < 2 { &mut plain } else { &mut places }.push((at, nth));
+                if nth < 2 { &mut plain } else { &mut image_ids }.push((at, nth));
             }
         }
     }
     let mut rng = Rng::with_seed(options.seed);
     rng.shuffle(&mut plain);
-    rng.shuffle(&mut places);
+    rng.shuffle(&mut image_ids);
     // Each moment has two plain images: without the pending events and with all of them. They get at least a quarter.
-    plain.truncate((options.images / 4).max(options.images.saturating_sub(places.len())));
-    places.truncate(options.images.saturating_sub(plain.len()));
-    places.extend(plain);
-    places.sort_unstable();
-    (seen.len(), options.only.map_or(places, |only| vec![only]))
+    plain.truncate((options.images / 4).max(options.images.saturating_sub(image_ids.len())));
+    image_ids.truncate(options.images.saturating_sub(plain.len()));
+    image_ids.extend(plain);
+    image_ids.sort_unstable();
+    (seen.len(), options.only.map_or(image_ids, |only| vec![only]))
 }
 
 fn check_all(
     run: &Run,
-    places: &[ImageId],
+    image_ids: &[ImageId],
     (folder, seed): (&Path, u64),
 ) -> Vec<(ImageId, Violation)> {
     fs::create_dir_all(folder).unwrap();
     let mut disk = Disk::after(run, 0);
     let mut found = Vec::new();
-    for (at, nth) in places {
+    for (at, nth) in image_ids {
         disk.advance_to(*at);
         write_image(folder, &disk.image(&subsets_at(&disk, *at, seed)[*nth]));
         let checked = check(run, disk.expected(), folder);

@@ -152,17 +152,17 @@ impl Reader {
     }
 
     pub fn parcels(&self) -> Result<i64> {
-        self.number("SELECT count(*) FROM present_parcels")
+        self.query_number("SELECT count(*) FROM present_parcels")
     }
 
     /// Returns the number of chunks in the list of idempotency keys.
     pub fn key_chunks(&self) -> Result<i64> {
-        self.number("SELECT count(*) FROM key_chunks")
+        self.query_number("SELECT count(*) FROM key_chunks")
     }
 
     /// Returns `true` if every reset has erased its rows.
     pub fn are_resets_erased(&self) -> bool {
-        self.number("SELECT count(*) FROM ended_generations") == Ok(0)
+        self.query_number("SELECT count(*) FROM ended_generations") == Ok(0)
     }
 
     /// Returns "ok", or the damage that `SQLite` finds in the file.
@@ -181,7 +181,7 @@ impl Reader {
         Ok(())
     }
 
-    fn number(&self, sql: &str) -> Result<i64> {
+    fn query_number(&self, sql: &str) -> Result<i64> {
         self.0.query_row(sql, [], |row| row.get(0))
     }
 

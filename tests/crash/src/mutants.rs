@@ -22,7 +22,7 @@ type Defect = fn(&mut Run);
 
 /// The defects.
 pub const MUTANTS: [(&str, Defect); 4] = [
-    ("answers before the commit", answer_first),
+    ("answers before the commit", answer_early),
     ("syncs of the log do nothing", |run| drop_syncs(run, |name| name.ends_with("-wal"))),
     ("syncs of the database file and its journal do nothing", |run| {
         drop_syncs(run, |name| name.starts_with(DATABASE) && !name.ends_with("-wal"));
@@ -43,7 +43,7 @@ fn drop_syncs(run: &mut Run, is_dropped: impl Fn(&str) -> bool) {
 }
 
 /// Marks each request as answered when it is sent.
-fn answer_first(run: &mut Run) {
+fn answer_early(run: &mut Run) {
     let mut later = BTreeMap::new();
     for event in run.events.iter_mut().rev() {
         if let Event::Mark(expected) = event {

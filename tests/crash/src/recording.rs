@@ -1,4 +1,4 @@
-//! A service whose files are recorded while it is used: requests, their answers, and the facts that clients rely on.
+//! A service whose files are recorded while it is used: requests, their responses, and the facts that clients rely on.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use crate::{
     disk::{Disk, Event, Expectations, Image, Run},
     facts::Reader,
-    server::{Answer, Post, Server},
+    server::{ApiRequest, ApiResponse, Server},
     syscalls::{self, Fault},
 };
 
@@ -24,7 +24,7 @@ pub struct Recording {
     folder: PathBuf,
     base: Image,
     server: Option<Server>,
-    requests: Vec<(Post, Option<Answer>)>,
+    requests: Vec<(ApiRequest, Option<ApiResponse>)>,
     key: String,
     expected: Expectations,
     seed: u64,
@@ -102,7 +102,7 @@ impl Recording {
     }
 
     /// Records the facts. Reading them takes a moment, in which a write that was acknowledged before its commit would be
-    /// committed. So the answer gets a separate mark first.
+    /// committed. So the response gets a separate mark first.
     fn record_facts(&mut self) {
         self.mark();
         if !self.may_fail {
@@ -127,7 +127,7 @@ impl Recording {
     }
 
     pub fn post(&mut self, path: &str, body: String) {
-        self.requests.push((Post { path: path.to_owned(), body }, None));
+        self.requests.push((ApiRequest { path: path.to_owned(), body }, None));
         self.send(self.requests.len() - 1..self.requests.len());
     }
 
@@ -143,14 +143,14 @@ impl Recording {
         self.expected.requests.extend(which.clone().map(|at| (at, false)));
         self.mark();
         let posts: Vec<_> = which.clone().map(|at| self.requests[at].0.clone()).collect();
-        let answers = self.server().send(&posts, &self.key);
-        for (at, answer) in which.zip(answers) {
-            if answer.status < 300 {
+        let responses = self.server().send(&posts, &self.key);
+        for (at, response) in which.zip(responses) {
+            if response.status < 300 {
                 self.expected.requests.insert(at, true);
-                self.requests[at].1 = Some(answer);
+                self.requests[at].1 = Some(response);
             } else {
-                let is_service_error = matches!(answer.status, 409 | 500..);
-                assert!(self.may_fail && is_service_error, "{}", answer.text());
+                let is_service_error = matches!(response.status, 409 | 500..);
+                assert!(self.may_fail && is_service_error, "{}", response.text());
             }
         }
         self.record_facts();
@@ -165,9 +165,9 @@ impl Recording {
     pub fn reset(&mut self) {
         self.expected.is_resetting = true;
         self.mark();
-        let post = Post { path: "/api/v1/sandbox/reset".to_owned(), body: String::new() };
-        let answer = &self.server().send(&[post], &self.key)[0];
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        let post = ApiRequest { path: "/api/v1/sandbox/reset".to_owned(), body: String::new() };
+        let response = &self.server().send(&[post], &self.key)[0];
+        assert_eq!(response.status, 200, "{}", response.text());
         self.expected = self.expected.reset();
         self.mark();
         let file = self.file();
@@ -194,9 +194,9 @@ impl Recording {
 
     /// Returns the tracking numbers of the parcels created so far.
     pub fn numbers(&self) -> Vec<String> {
-        let answers = self.requests.iter().filter_map(|(_, answer)| answer.as_ref());
-        let numbers = answers.filter_map(|answer| {
-            let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+        let responses = self.requests.iter().filter_map(|(_, response)| response.as_ref());
+        let numbers = responses.filter_map(|response| {
+            let body: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
             Some(body["parcel"]["trackingNumber"].as_str()?.to_owned())
         });
         numbers.collect()
@@ -205,16 +205,16 @@ impl Recording {
 
 /// Returns an order under a separate idempotency key. Every third has a tracking number given by the caller; the others
 /// are generated.
-pub fn order(number: usize) -> Post {
+pub fn order(number: usize) -> ApiRequest {
     let given = match number % 3 {
         0 => format!(r#""trackingNumber":"SB-NORMAL-{number:06}","#),
         _ => String::new(),
     };
     let body = ORDER.replace("KEY", &format!("order-{number:06}")).replace("NUMBER", &given);
-    Post { path: CREATE.to_owned(), body }
+    ApiRequest { path: CREATE.to_owned(), body }
 }
 
-impl Post {
+impl ApiRequest {
     /// Returns `true` if the request creates a parcel.
     pub fn creates(&self) -> bool {
         self.path == CREATE

@@ -35,22 +35,22 @@ pub struct Server {
     routes: Router,
 }
 
-/// An answer of the API.
+/// A response of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApiResponse {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl ApiResponse {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// A request of the API.
+/// A POST request to the API.
 #[derive(Debug, Clone)]
-pub struct Post {
+pub struct ApiRequest {
     pub path: String,
     pub body: String,
 }
@@ -109,30 +109,30 @@ impl Server {
     }
 
     /// Sends requests together while the writer pauses, so that they share one commit.
-    pub fn send(&self, posts: &[Post], key: &str) -> Vec<Answer> {
+    pub fn send(&self, posts: &[ApiRequest], key: &str) -> Vec<ApiResponse> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
-            let mut answers = pin!(join_all(posts.iter().map(|post| self.send_one(post, key))));
+            let mut responses = pin!(join_all(posts.iter().map(|post| self.send_one(post, key))));
             // After this many turns each request is in the writer's queue, or all have been answered without it.
             for _ in posts {
                 let turn = pin!(tokio::task::yield_now());
-                if let Either::Left((answers, _)) = select(&mut answers, turn).await {
-                    return answers;
+                if let Either::Left((responses, _)) = select(&mut responses, turn).await {
+                    return responses;
                 }
             }
             drop(pause);
-            answers.await
+            responses.await
         })
     }
 
-    async fn send_one(&self, post: &Post, key: &str) -> Answer {
+    async fn send_one(&self, post: &ApiRequest, key: &str) -> ApiResponse {
         let request = Request::post(&post.path).header("x-api-key", key);
         let request = request.header(CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(post.body.clone())).unwrap();
-        let answer = self.routes.clone().oneshot(request).await.unwrap();
-        let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await.unwrap().to_bytes().to_vec();
-        Answer { status, body }
+        let response = self.routes.clone().oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes().to_vec();
+        ApiResponse { status, body }
     }
 
     /// Takes the steps that are due this many milliseconds after the start. A step that fails is taken the next time.
@@ -147,10 +147,10 @@ impl Server {
             let leased = self.service.lease_deliveries(&DeliverySlots::new(10)).await;
             for event in leased.into_iter().flatten().take(limit) {
                 let Ok(Some(delivery)) = self.service.prepare_delivery(event).await else { return };
-                let answer =
+                let response =
                     EndpointResponse { status: 204, retry_after: None, body_prefix: Vec::new() };
                 let at = self.service.now();
-                let result = AttemptResult { at, millis: 1, response: Ok(answer) };
+                let result = AttemptResult { at, millis: 1, response: Ok(response) };
                 let _ = self.service.settle_delivery(delivery, result).await;
             }
         });

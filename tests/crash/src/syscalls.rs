@@ -115,7 +115,7 @@ impl Recorder {
 }
 
 /// Executes a call on a descriptor, and logs it if the file is recorded.
-fn on_file(
+fn call_on_descriptor(
     descriptor: c_int,
     call: impl FnOnce() -> isize,
     event: impl FnOnce(FileId, isize) -> Option<Event>,
@@ -133,13 +133,13 @@ fn on_file(
     let Some(file) = found.and_then(|inode| recorder.files.get(&inode).copied()) else {
         return call();
     };
-    let done = recorder.execute(call);
-    recorder.events.extend(event(file, done));
-    done
+    let returned = recorder.execute(call);
+    recorder.events.extend(event(file, returned));
+    returned
 }
 
 /// Executes a call on a path, and logs it if the file is recorded.
-fn on_name(
+fn call_on_path(
     path: *const c_char,
     call: impl FnOnce() -> c_int,
     log: impl FnOnce(&mut Recorder, String, c_int),
@@ -153,11 +153,11 @@ fn on_name(
     let Some(recorder) = &mut *recorder else { return call() };
     let name = path.strip_prefix(&recorder.folder).ok().and_then(Path::to_str);
     let Some(name) = name.filter(|name| !name.is_empty() && survives(name)) else { return call() };
-    let done = recorder.execute(|| call() as isize) as c_int;
-    if done >= 0 {
-        log(recorder, name.to_owned(), done);
+    let returned = recorder.execute(|| call() as isize) as c_int;
+    if returned >= 0 {
+        log(recorder, name.to_owned(), returned);
     }
-    done
+    returned
 }
 
 #[unsafe(no_mangle)]
@@ -165,7 +165,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
     // SAFETY: the caller's own arguments.
     let open =
         || unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int };
-    on_name(path, open, |recorder, name, descriptor| {
+    call_on_path(path, open, |recorder, name, descriptor| {
         // No number is used twice, because no inode leaves the map and a tmpfs does not reuse inodes.
         let (inode, next) =
             (descriptor_inode(descriptor).unwrap(), recorder.files.len() as FileId - 1);
@@ -189,7 +189,7 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t)
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     // SAFETY: the caller's own argument.
     let remove = || unsafe { libc::syscall(libc::SYS_unlink, path) as c_int };
-    on_name(path, remove, |recorder, name, _| recorder.events.push(Event::Unlink { name }))
+    call_on_path(path, remove, |recorder, name, _| recorder.events.push(Event::Unlink { name }))
 }
 
 #[unsafe(no_mangle)]
@@ -202,7 +202,7 @@ unsafe extern "C" fn pwrite64(
     // SAFETY: the caller's own arguments.
     let write =
         || unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, bytes, length, at) as isize };
-    on_file(descriptor, write, |file, written| {
+    call_on_descriptor(descriptor, write, |file, written| {
         let (written, at) = (usize::try_from(written).ok()?, usize::try_from(at).ok()?);
         // SAFETY: the call has just written this many of the caller's bytes.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), written) };
@@ -214,8 +214,8 @@ unsafe extern "C" fn pwrite64(
 unsafe extern "C" fn ftruncate64(descriptor: c_int, to: i64) -> c_int {
     // SAFETY: the caller's own arguments.
     let cut = || unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, to) as isize };
-    on_file(descriptor, cut, |file, done| {
-        (done == 0).then_some(Event::Truncate { file, to: to as usize })
+    call_on_descriptor(descriptor, cut, |file, returned| {
+        (returned == 0).then_some(Event::Truncate { file, to: to as usize })
     }) as c_int
 }
 
@@ -224,8 +224,8 @@ unsafe extern "C" fn ftruncate64(descriptor: c_int, to: i64) -> c_int {
 fn sync(descriptor: c_int) -> c_int {
     // SAFETY: the caller's own argument.
     let sync = || unsafe { libc::syscall(libc::SYS_fsync, descriptor) as isize };
-    on_file(descriptor, sync, |file, done| {
-        Some(if done == 0 { Event::Sync { file } } else { Event::FailedSync { file } })
+    call_on_descriptor(descriptor, sync, |file, returned| {
+        Some(if returned == 0 { Event::Sync { file } } else { Event::FailedSync { file } })
     }) as c_int
 }
 

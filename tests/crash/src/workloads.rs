@@ -22,68 +22,68 @@ const NEARLY_CHECKPOINTED: u64 = 9_950 * (4_096 + 24);
 const OLD_SCHEMA: usize = 10;
 
 fn start(folder: &Path) -> Recording {
-    let mut run = Recording::start(folder, None, Expectations::default());
-    run.open();
-    run.set_up();
-    run
+    let mut recording = Recording::start(folder, None, Expectations::default());
+    recording.open();
+    recording.set_up();
+    recording
 }
 
 /// Records a database that is created, serves its first orders, is closed, and opened again.
 pub fn first_start(folder: &Path) -> Run {
-    let mut run = start(folder);
+    let mut recording = start(folder);
     for size in [1, 1, 1, 5] {
-        run.create(size);
+        recording.create(size);
     }
-    run.close();
-    run.open();
-    run.create(1);
-    run.finish()
+    recording.close();
+    recording.open();
+    recording.create(1);
+    recording.finish()
 }
 
 /// Records every kind of write, with checkpoints and a reset.
 pub fn busy_day(folder: &Path) -> Run {
-    let mut run = start(folder);
+    let mut recording = start(folder);
     for size in [1, 1, 1, 12] {
-        run.create(size);
+        recording.create(size);
     }
-    let numbers = run.numbers();
+    let numbers = recording.numbers();
     let void = json!({
         "idempotencyKey": "void-0001", "trackingNumbers": [numbers[0]], "reason": "Wrong",
     });
-    run.post("/api/v1/orders/void", void.to_string());
+    recording.post("/api/v1/orders/void", void.to_string());
     let reprint = json!({ "idempotencyKey": "reprint-0001", "reason": "Smudged" });
-    run.post(&format!("/api/v1/labels/{}/reprint", numbers[1]), reprint.to_string());
+    recording.post(&format!("/api/v1/labels/{}/reprint", numbers[1]), reprint.to_string());
     let manifest = json!({
         "idempotencyKey": "manifest-0001", "awbNumber": "176-12345675",
         "trackingNumbers": numbers[2..4],
     });
-    run.post("/api/v1/manifests/submit", manifest.to_string());
-    run.run_task(|server| server.take_steps(100 * HOUR));
-    run.run_task(|server| server.deliver(3));
-    run.assert_facts(&["history of", "reprint of", "manifest ", "under ", "delivered "]);
-    run.checkpoint("PASSIVE");
+    recording.post("/api/v1/manifests/submit", manifest.to_string());
+    recording.run_task(|server| server.take_steps(100 * HOUR));
+    recording.run_task(|server| server.deliver(3));
+    recording.assert_facts(&["history of", "reprint of", "manifest ", "under ", "delivered "]);
+    recording.checkpoint("PASSIVE");
     for size in [1, 1, 4] {
-        run.create(size);
+        recording.create(size);
     }
-    run.checkpoint("TRUNCATE");
-    run.create(1);
-    run.reset();
-    run.create(2);
-    run.finish()
+    recording.checkpoint("TRUNCATE");
+    recording.create(1);
+    recording.reset();
+    recording.create(2);
+    recording.finish()
 }
 
 /// Records `parcelo-server vacuum` on a file that has free pages after a reset.
 pub fn vacuum(folder: &Path) -> Run {
-    let mut run = start(folder);
-    run.create(60);
-    run.reset();
-    run.create(12);
-    run.close();
-    run.restart_log();
-    Store::lock_for_vacuum(&run.file(), [0; 32]).unwrap().run().unwrap();
-    run.open();
-    run.create(1);
-    run.finish()
+    let mut recording = start(folder);
+    recording.create(60);
+    recording.reset();
+    recording.create(12);
+    recording.close();
+    recording.restart_log();
+    Store::lock_for_vacuum(&recording.file(), [0; 32]).unwrap().run().unwrap();
+    recording.open();
+    recording.create(1);
+    recording.finish()
 }
 
 /// Records a server that starts on a file of an older version and upgrades it. The file has more than 256 keys, so the
@@ -100,12 +100,12 @@ pub fn upgrade(folder: &Path) -> Run {
     drop(reader);
     server.close();
     write_image(folder, &base);
-    let mut run =
+    let mut recording =
         Recording::start(folder, None, Expectations { parcels, facts, ..Expectations::default() });
-    run.open();
-    run.set_up();
-    run.create(2);
-    run.finish()
+    recording.open();
+    recording.set_up();
+    recording.create(2);
+    recording.finish()
 }
 
 fn old_database(file: &Path) {
@@ -123,10 +123,10 @@ fn old_database(file: &Path) {
 
 /// Records a server whose log has become so long that the store's own thread checkpoints it while orders come in.
 pub fn long_log(folder: &Path) -> Run {
-    let mut run = start(folder);
-    run.create(3);
+    let mut recording = start(folder);
+    recording.create(3);
     let log = folder.join("parcelo.db-wal");
-    let ballast = Connection::open(run.file()).unwrap();
+    let ballast = Connection::open(recording.file()).unwrap();
     ballast
         .execute_batch(
             "PRAGMA wal_autocheckpoint = 0; INSERT INTO meta VALUES ('ballast', zeroblob(100000))",
@@ -138,15 +138,15 @@ pub fn long_log(folder: &Path) -> Run {
             .unwrap();
     }
     drop(ballast);
-    run.restart_log();
+    recording.restart_log();
     // The salts change once the log begins again.
     let salts = || fs::read(&log).unwrap()[16..24].to_vec();
     let before = salts();
     while salts() == before {
-        run.create(1);
+        recording.create(1);
     }
-    run.create(1);
-    run.finish()
+    recording.create(1);
+    recording.finish()
 }
 
 /// Records a restart on the files that a crash has left: the service recovers, answers the requests that were in
@@ -156,13 +156,13 @@ pub fn recovery(folder: &Path, crashed: (&Run, &Expectations, &Image), rng: &mut
     write_image(folder, image);
     let in_flight = expected.requests.iter().filter(|(_, answered)| !**answered);
     let in_flight: Vec<_> = in_flight.map(|(at, _)| *at).collect();
-    let mut run = Recording::after(run, expected, folder);
-    run.open();
-    run.send(in_flight.into_iter());
-    run.create(2);
+    let mut recording = Recording::after(run, expected, folder);
+    recording.open();
+    recording.send(in_flight.into_iter());
+    recording.create(2);
     if rng.bool() {
-        run.checkpoint("PASSIVE");
+        recording.checkpoint("PASSIVE");
     }
-    run.create(1);
-    run.finish()
+    recording.create(1);
+    recording.finish()
 }

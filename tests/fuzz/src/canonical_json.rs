@@ -13,7 +13,8 @@ use crate::{Target, corpus::hash};
 
 pub(crate) const TARGET: Target = Target { name: "canonical_json", check, cases: 4_000 };
 
-/// Exclusive upper bound of whole numbers: they have at most 14 digits, which leaves room for those of a fraction.
+/// Exclusive upper bound of the whole numbers that [`respell`] writes with a fraction. They have at most 14 digits,
+/// which leaves room for the digit of the fraction.
 const WHOLE_LIMIT: u64 = 100_000_000_000_000;
 
 /// Checks one document, or two on separate lines.
@@ -23,7 +24,7 @@ fn check(input: &[u8]) {
     let other = lines.next().and_then(read);
     if let Some(one) = &one {
         assert_spelling_is_ignored(one);
-        assert_every_leaf_counts(one, hash(input));
+        check_changed_leaf(one, hash(input));
     }
     if let (Some(one), Some(other)) = (&one, &other) {
         assert_agree(one, other);
@@ -44,6 +45,7 @@ fn read(bytes: &[u8]) -> Option<Value> {
     Some(value)
 }
 
+/// Checks that two documents have the same fingerprint if and only if their canonical forms are equal.
 fn assert_agree(one: &Value, other: &Value) {
     let (is_same, is_equal) = (
         fingerprint(one, "") == fingerprint(other, ""),
@@ -111,7 +113,7 @@ fn respell(value: &Value, out: &mut String) {
     }
 }
 
-fn assert_every_leaf_counts(value: &Value, choice: u64) {
+fn check_changed_leaf(value: &Value, choice: u64) {
     let mut changed = value.clone();
     change_leaf(&mut changed, choice);
     assert_agree(value, &changed);
@@ -136,7 +138,7 @@ fn change_leaf(value: &mut Value, choice: u64) {
         Value::Object(_) => json!({ "a": 0 }),
         Value::String(text) => json!(format!("{text}\"")),
         Value::Number(number) => json!(number.to_string()),
-        Value::Bool(is) => json!(!is),
+        Value::Bool(flag) => json!(!flag),
         Value::Null => json!(false),
     };
 }

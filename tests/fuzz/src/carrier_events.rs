@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Target,
-    service::{Answer, Service, with_service},
+    service::{HttpResponse, Service, with_service},
 };
 
 pub(crate) const TARGET: Target = Target { name: "carrier_events", check, cases: 300 };
@@ -32,7 +32,7 @@ fn check(input: &[u8]) {
             let _context = service.runtime.enter();
             service.server.carrier_key()
         };
-        let answer = push(service, &carrier, &body);
+        let response = push(service, &carrier, &body);
         let faults = match parse_body(body.as_bytes()) {
             Err(fault) => vec![fault],
             Ok(value) => match check_carrier_events(&value, NOW.parse().unwrap()) {
@@ -42,7 +42,7 @@ fn check(input: &[u8]) {
                         events.events.iter().map(|event| event.event_id.clone()).collect();
                     let record =
                         || service.get(&api_key, &format!("/api/v1/tracking/{number}")).json();
-                    let first = assert_counted(&answer, &names);
+                    let first = assert_one_result_each(&response, &names);
                     let after = record();
                     let again = push(service, &carrier, &body);
                     assert_duplicates(&first, &again);
@@ -55,25 +55,26 @@ fn check(input: &[u8]) {
                 }
             },
         };
-        answer.assert_faults(&faults, &body);
+        response.assert_faults(&faults, &body);
     });
 }
 
-fn push(service: &Service, carrier: &CarrierKey, body: &str) -> Answer {
+fn push(service: &Service, carrier: &CarrierKey, body: &str) -> HttpResponse {
     let request = Request::post("/carrier/v1/events")
         .header("x-carrier-key", carrier.secret())
         .header("content-type", "application/json");
     service.call(request.body(Body::from(body.to_owned())).unwrap())
 }
 
-/// Checks that there is one result for each event, in their order, and that the sums match the results.
-fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let body = answer.json();
+/// Checks that there is one result for each event, in their order, and that the sums match the results. Returns
+/// the outcomes.
+fn assert_one_result_each(response: &HttpResponse, names: &[String]) -> Vec<String> {
+    assert_eq!(response.status, 200, "{response:?}");
+    let body = response.json();
     let (results, summary) =
         (body["data"]["results"].as_array().unwrap(), &body["data"]["summary"]);
     let text = |result: &Value, name: &str| result[name].as_str().unwrap().to_owned();
-    assert_eq!(results.iter().map(|it| text(it, "eventId")).collect::<Vec<_>>(), names);
+    assert_eq!(results.iter().map(|result| text(result, "eventId")).collect::<Vec<_>>(), names);
     let outcomes: Vec<_> = results.iter().map(|result| text(result, "outcome")).collect();
     let sums = [
         ("applied", "APPLIED"),
@@ -82,7 +83,7 @@ fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
         ("rejected", "REJECTED"),
     ];
     for (name, outcome) in sums {
-        let count = outcomes.iter().filter(|it| *it == outcome).count();
+        let count = outcomes.iter().filter(|found| *found == outcome).count();
         assert_eq!(summary[name], json!(count), "{body}");
     }
     assert_eq!(summary["received"], json!(outcomes.len()));
@@ -91,7 +92,7 @@ fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
 
 /// Checks the response to the repeated events. An event that was rejected may be legal after the events that followed
 /// it.
-fn assert_duplicates(first: &[String], again: &Answer) {
+fn assert_duplicates(first: &[String], again: &HttpResponse) {
     let body = again.json();
     let results = body["data"]["results"].as_array().unwrap();
     for (outcome, result) in first.iter().zip(results) {

@@ -18,7 +18,7 @@ use url::form_urlencoded;
 
 use crate::{
     Target,
-    service::{Answer, call},
+    service::{HttpResponse, call},
 };
 
 pub(crate) const TARGET: Target = Target { name: "dashboard_forms", check, cases: 120 };
@@ -57,7 +57,8 @@ thread_local! {
 }
 
 fn check(input: &[u8]) {
-    let previous = DASHBOARD.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let previous =
+        DASHBOARD.with_borrow_mut(Option::take).filter(|dashboard| dashboard.inputs < MAX_INPUTS);
     let mut dashboard = previous.unwrap_or_else(Dashboard::open);
     dashboard.inputs += 1;
     submit(&dashboard, input);
@@ -72,15 +73,15 @@ fn submit(dashboard: &Dashboard, input: &[u8]) {
     let index = first.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
     let path = PATHS[index % PATHS.len()];
     let before = PAGES.map(|page| dashboard.get(page).text());
-    let foreign = dashboard.post(path, fields);
-    assert_eq!(foreign.status, 403, "without its token: {foreign:?}");
+    let without_token = dashboard.post(path, fields);
+    assert_eq!(without_token.status, 403, "without its token: {without_token:?}");
     assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "it changes a page");
-    let answer = dashboard
+    let response = dashboard
         .post(path, &[format!("form={}&", dashboard.form_token).as_bytes(), fields].concat());
-    if let Some(location) = answer.headers.get("location") {
-        assert!(location.to_str().unwrap().starts_with("/dashboard"), "{answer:?}");
+    if let Some(location) = response.headers.get("location") {
+        assert!(location.to_str().unwrap().starts_with("/dashboard"), "{response:?}");
     } else {
-        assert_is_page(&answer.text());
+        assert_is_page(&response.text());
     }
     for page in PAGES {
         assert_is_page(&dashboard.get(page).text());
@@ -123,19 +124,19 @@ impl Dashboard {
         let form_token = token_in(&page.text());
         let fields =
             format!("form={form_token}&account=default&password={}", PASSWORD.replace(' ', "+"));
-        let answer = self.post("/dashboard/sign-in", fields.as_bytes());
-        assert_eq!(answer.status, 303, "{answer:?}");
-        self.session = cookie(&answer);
+        let response = self.post("/dashboard/sign-in", fields.as_bytes());
+        assert_eq!(response.status, 303, "{response:?}");
+        self.session = cookie(&response);
         self.form_token = token_in(&self.get("/dashboard/keys/new").text());
     }
 
-    fn get(&self, path: &str) -> Answer {
+    fn get(&self, path: &str) -> HttpResponse {
         let request =
             Request::get(path).header("host", "127.0.0.1").header("cookie", &self.session);
         call(&self.runtime, &self.routes, request.body(Body::empty()).unwrap())
     }
 
-    fn post(&self, path: &str, fields: &[u8]) -> Answer {
+    fn post(&self, path: &str, fields: &[u8]) -> HttpResponse {
         let request = Request::post(path)
             .header("host", "127.0.0.1")
             .header("cookie", &self.session)
@@ -145,8 +146,8 @@ impl Dashboard {
 }
 
 /// Returns the first cookie that is set to a value.
-fn cookie(answer: &Answer) -> String {
-    let set = answer.headers.get_all("set-cookie").iter();
+fn cookie(response: &HttpResponse) -> String {
+    let set = response.headers.get_all("set-cookie").iter();
     let pairs = set.map(|line| line.to_str().unwrap().split(';').next().unwrap().to_owned());
     pairs.into_iter().find(|pair| !pair.ends_with('=')).unwrap()
 }

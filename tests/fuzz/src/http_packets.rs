@@ -47,7 +47,7 @@ async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
     let key = service.server.key().issue();
     let send = async |framing, sizes: &[usize], count| {
         let bytes = requests((&key, framing), (sizes, body), count);
-        read_answers(service.server.url(), &packets(&bytes, sizes)).await
+        read_responses(service.server.url(), &packets(&bytes, sizes)).await
     };
     // The first request creates the order, and each further one repeats it.
     send(Framing::Length, &[], 1).await;
@@ -111,20 +111,20 @@ fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
 }
 
 /// Returns the status and the body of each response, without the request id.
-async fn read_answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
-    let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-    line.set_nodelay(true).unwrap();
+async fn read_responses(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+    stream.set_nodelay(true).unwrap();
     for packet in packets {
         // If the server has closed the connection, the next read notices it.
-        let _ = line.write_all(packet).await;
+        let _ = stream.write_all(packet).await;
         // The server runs in this thread, and reads the packet before the next one is sent.
         tokio::task::yield_now().await;
     }
     let mut bytes = Vec::new();
-    let read = timeout(MAX_WAIT, line.read_to_end(&mut bytes)).await;
+    let read = timeout(MAX_WAIT, stream.read_to_end(&mut bytes)).await;
     read.expect("the connection ends in time").unwrap();
     let mut rest = String::from_utf8(bytes).unwrap();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     while !rest.is_empty() {
         let (head, after) = rest.split_once("\r\n\r\n").unwrap();
         let head = head.to_lowercase();
@@ -134,8 +134,8 @@ async fn read_answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
         assert!((200..500).contains(&status), "{rest}");
         let (body, after) = after.split_at(value("content-length: ").parse().unwrap());
         let id = body.split("\"requestId\":\"").nth(1).and_then(|rest| rest.split('"').next());
-        answers.push((status, body.replace(id.unwrap_or("no id"), "…")));
+        responses.push((status, body.replace(id.unwrap_or("no id"), "…")));
         rest = after.to_owned();
     }
-    answers
+    responses
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     Target,
-    service::{Answer, Service, with_service},
+    service::{HttpResponse, Service, with_service},
 };
 
 pub(crate) const TARGET: Target = Target { name: "idempotency_keys", check, cases: 150 };
@@ -40,21 +40,21 @@ fn check(input: &[u8]) {
             else {
                 continue;
             };
-            let answer = service.call(request);
+            let response = service.call(request);
             let Some(name) = name else {
-                assert_eq!(answer.status, 400, "{line:?} {answer:?}");
+                assert_eq!(response.status, 400, "{line:?} {response:?}");
                 continue;
             };
             match first.get(&(key_index, name.clone())) {
                 None => {
-                    assert_eq!(answer.status, 201, "{line:?} {answer:?}");
-                    assert_seen_by_its_account(service, (&keys, key_index), &answer);
-                    first.insert((key_index, name), (order_index, answer.body));
+                    assert_eq!(response.status, 201, "{line:?} {response:?}");
+                    assert_seen_by_its_account(service, (&keys, key_index), &response);
+                    first.insert((key_index, name), (order_index, response.body));
                 }
                 Some((same, body)) if *same == order_index => {
-                    assert_eq!((answer.status, &answer.body), (200, body), "{line:?}");
+                    assert_eq!((response.status, &response.body), (200, body), "{line:?}");
                 }
-                Some(_) => assert_eq!(answer.code(), "IDEMPOTENCY_CONFLICT", "{line:?}"),
+                Some(_) => assert_eq!(response.code(), "IDEMPOTENCY_CONFLICT", "{line:?}"),
             }
         }
     });
@@ -106,7 +106,7 @@ fn request(
 fn assert_seen_by_its_account(
     service: &Service,
     (keys, key_index): (&[ApiKey; 3], usize),
-    created: &Answer,
+    created: &HttpResponse,
 ) {
     let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
     for (other, account) in ACCOUNTS.iter().enumerate() {

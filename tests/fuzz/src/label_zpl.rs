@@ -59,11 +59,11 @@ fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
         set_field(&mut order, field, json!(line));
     }
     for _ in 0..2 {
-        let answer = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
-        if answer.status == 201 {
-            return Some(answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
+        let response = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+        if response.status == 201 {
+            return Some(response.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
         }
-        for (field, _) in answer.faults() {
+        for (field, _) in response.faults() {
             let pointer = format!("/{}", field.replace('.', "/"));
             let sample_value = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
             set_field(&mut order, &pointer, sample_value);
@@ -85,7 +85,7 @@ fn assert_is_a_label(zpl: &str) {
     assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{zpl}");
     assert!(zpl.starts_with("^XA\n") && zpl.ends_with("^XZ\n") && !zpl.contains('~'), "{zpl}");
     let parts: Vec<(&str, &str)> = zpl.split('^').skip(1).map(|part| part.split_at(2)).collect();
-    let count = |wanted: &str| parts.iter().filter(|(command, _)| *command == wanted).count();
+    let count = |name: &str| parts.iter().filter(|(command, _)| *command == name).count();
     assert_eq!((count("XA"), count("XZ")), (1, 1), "{zpl}");
     let mut has_escapes = false;
     let mut is_open = false;

@@ -33,7 +33,7 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rn
             let piece = other[start.min(stop)..start.max(stop)].to_vec();
             input.splice(at..end, piece);
         }
-        5 => renumber(input, at, rng),
+        5 => replace_number(input, at, rng),
         6 => {
             let (first, second) =
                 (at.min(input.len().saturating_sub(1)), rng.usize(..=input.len()));
@@ -50,7 +50,7 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rn
 }
 
 /// Replaces the first number after `at`.
-fn renumber(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
+fn replace_number(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const NUMBERS: [&str; 12] = [
         "0",
         "-1",

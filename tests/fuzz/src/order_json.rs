@@ -10,7 +10,7 @@ use url::form_urlencoded;
 
 use crate::{
     Target,
-    service::{Answer, Service, with_service},
+    service::{HttpResponse, Service, with_service},
 };
 
 pub(crate) const TARGET: Target = Target { name: "order_json", check, cases: 500 };
@@ -24,29 +24,29 @@ fn check(input: &[u8]) {
 fn check_service(service: &Service, input: &[u8]) {
     // Idempotency keys belong to an API key, so with a new API key this request is the first one.
     let key = service.key("default");
-    let answer = service.post(&key, CREATE, input);
+    let response = service.post(&key, CREATE, input);
     let body = match parse_body(input) {
         Ok(body) => body,
-        Err(fault) => return answer.assert_faults(&[fault], String::from_utf8_lossy(input)),
+        Err(fault) => return response.assert_faults(&[fault], String::from_utf8_lossy(input)),
     };
     let all = Destinations::All;
     let context = OrderContext::new(&all).with_environment(Environment::Sandbox);
     match check_order(&body, &context) {
-        Err(rejected) => answer.assert_faults(&rejected.faults, &body),
-        Ok(accepted) if answer.status == 201 => {
-            assert_read_again(&accepted.value);
-            assert_stored(service, (&key, &accepted.value), &answer);
-            assert_repeated(service, (&key, input, &body), &answer);
+        Err(rejected) => response.assert_faults(&rejected.faults, &body),
+        Ok(accepted) if response.status == 201 => {
+            assert_round_trips(&accepted.value);
+            assert_stored(service, (&key, &accepted.value), &response);
+            assert_repeated(service, (&key, input, &body), &response);
         }
         Ok(accepted) => {
-            assert_eq!(answer.code(), "PARCEL_DUPLICATE_TRACKING", "{body}");
+            assert_eq!(response.code(), "PARCEL_DUPLICATE_TRACKING", "{body}");
             assert!(accepted.value.tracking_number.is_some());
         }
     }
 }
 
 /// Checks that a serialized order is parsed as the same order.
-fn assert_read_again(order: &OrderRequest) {
+fn assert_round_trips(order: &OrderRequest) {
     let printed = serde_json::to_value(order).unwrap();
     let read: OrderRequest = serde_json::from_value(printed.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), printed);
@@ -54,7 +54,11 @@ fn assert_read_again(order: &OrderRequest) {
     assert_eq!(serde_json::to_value(checked.unwrap().value).unwrap(), printed);
 }
 
-fn assert_stored(service: &Service, (key, order): (&ApiKey, &OrderRequest), created: &Answer) {
+fn assert_stored(
+    service: &Service,
+    (key, order): (&ApiKey, &OrderRequest),
+    created: &HttpResponse,
+) {
     let shown = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
     let number = TrackingNumber::parse(&shown).unwrap();
     assert!(order.tracking_number.as_ref().is_none_or(|own| own.as_str() == shown));
@@ -72,7 +76,7 @@ fn assert_stored(service: &Service, (key, order): (&ApiKey, &OrderRequest), crea
 fn assert_repeated(
     service: &Service,
     (key, input, body): (&ApiKey, &[u8], &Value),
-    first: &Answer,
+    first: &HttpResponse,
 ) {
     let pretty = serde_json::to_vec_pretty(body).unwrap();
     for spelled in [input, &pretty] {

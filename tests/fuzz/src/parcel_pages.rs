@@ -45,17 +45,17 @@ fn check(input: &[u8]) {
         if http::Uri::try_from(&path).is_err() {
             return;
         }
-        let answer = service.get(&key, &path);
+        let response = service.get(&key, &path);
         match read {
             Ok(read) => {
-                let meta = &answer.json()["meta"];
-                assert_eq!((answer.status, &meta["page"]), (200, &json!(read.page)), "{query}");
+                let meta = &response.json()["meta"];
+                assert_eq!((response.status, &meta["page"]), (200, &json!(read.page)), "{query}");
                 assert_eq!(meta["limit"], json!(read.limit), "{query}");
                 if is_printable(&read) {
-                    assert_pages_are_whole(service, (&key, read));
+                    assert_pages_are_complete(service, (&key, read));
                 }
             }
-            Err(rejected) => answer.assert_faults(&rejected.faults, &query),
+            Err(rejected) => response.assert_faults(&rejected.faults, &query),
         }
     });
 }
@@ -70,24 +70,25 @@ fn create_shop(service: &Service) -> ApiKey {
             order["idempotencyKey"] = json!(format!("order-{number:04}"));
             order["externalOrderId"] = json!(format!("PAGE {number}"));
             order.as_object_mut().unwrap().remove("trackingNumber");
-            let answer = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
-            assert_eq!(answer.status, 201, "{answer:?}");
+            let response =
+                service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+            assert_eq!(response.status, 201, "{response:?}");
         }
     }
     key
 }
 
-fn assert_pages_are_whole(service: &Service, (key, query): (&ApiKey, ListQuery)) {
-    let expected: Vec<_> = (0..PARCELS).filter(|number| is_wanted(&query, *number)).collect();
+fn assert_pages_are_complete(service: &Service, (key, query): (&ApiKey, ListQuery)) {
+    let expected: Vec<_> = (0..PARCELS).filter(|number| matches_query(&query, *number)).collect();
     let mut found = Vec::new();
     for page in 1..=PARCELS + 1 {
         let mut query = query.clone();
         query.page = page;
         let mut text = form_urlencoded::Serializer::new(String::new());
         text.extend_pairs(query_pairs(&query));
-        let answer = service.get(key, &format!("/api/v1/parcels?{}", text.finish())).json();
-        let rows = answer["data"].as_array().unwrap();
-        assert_eq!(answer["meta"]["total"], json!(expected.len()), "{query:?}");
+        let response = service.get(key, &format!("/api/v1/parcels?{}", text.finish())).json();
+        let rows = response["data"].as_array().unwrap();
+        assert_eq!(response["meta"]["total"], json!(expected.len()), "{query:?}");
         assert!(rows.len() <= query.limit as usize);
         found.extend(rows.iter().map(|row| row["externalOrderId"].clone()));
         if rows.is_empty() {
@@ -99,7 +100,7 @@ fn assert_pages_are_whole(service: &Service, (key, query): (&ApiKey, ListQuery))
     assert_eq!(found, expected, "{query:?}");
 }
 
-fn is_wanted(query: &ListQuery, number: u32) -> bool {
+fn matches_query(query: &ListQuery, number: u32) -> bool {
     let created_at: chrono::DateTime<chrono::Utc> = CREATED_AT.parse().unwrap();
     query.status.as_ref().is_none_or(|status| *status == ParcelStatus::LabelGenerated)
         && query.country.is_none_or(|country| country.as_str() == "EC")

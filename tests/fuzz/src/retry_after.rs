@@ -22,10 +22,10 @@ pub(crate) const TARGET: Target = Target { name: "retry_after", check, cases: 2_
 
 /// Maximum wait that the client accepts, before it adds jitter.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-const MAX_ADDED: Duration = Duration::from_millis(250);
+const MAX_JITTER: Duration = Duration::from_millis(250);
 /// Maximum backoff after a 429 without a time, which has been doubled three times.
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
-const MAX_CALL: Duration = Duration::from_secs(60);
+const MAX_CALL_DURATION: Duration = Duration::from_secs(60);
 
 /// Checks an input: the status on the first line, then headers up to an empty line, then the body.
 fn check(input: &[u8]) {
@@ -33,7 +33,7 @@ fn check(input: &[u8]) {
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
     let (status, headers) = head.split_once('\n').unwrap_or((head, ""));
     let status = status.trim().parse().ok().filter(|status| (400..600).contains(status));
-    let refusal = Refusal {
+    let refusal = RefusingTransport {
         status: status.unwrap_or(503),
         headers: headers.lines().filter_map(parse_header).collect(),
         body: Bytes::from(body.to_owned()),
@@ -48,35 +48,41 @@ fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.trim().parse().ok()?, HeaderValue::from_str(value.trim()).ok()?))
 }
 
-async fn assert_waits(refusal: Refusal) {
+async fn assert_waits(refusal: RefusingTransport) {
     let client = Client::builder(ApiKey::from_random(Environment::Sandbox, &[7; 32]))
         .retry(Retry::standard().max_retry_after(MAX_RETRY_AFTER).unbudgeted())
         .transport(refusal.clone())
         .build()
         .unwrap();
-    let begun = now();
+    let started = now();
     let error = client.health().await.unwrap_err();
-    assert!(now() - begun <= MAX_CALL, "{:?}", now() - begun);
+    assert!(now() - started <= MAX_CALL_DURATION, "{:?}", now() - started);
     let sent = refusal.sent.lock().unwrap().clone();
-    let asked = requested_wait(&refusal.headers);
-    if asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
+    let requested = requested_wait(&refusal.headers);
+    if requested.is_some_and(|requested| requested > MAX_RETRY_AFTER) {
         assert_eq!(sent.len(), 1, "it retries although the time is too long");
     }
     for pair in sent.windows(2) {
         let waited = pair[1] - pair[0];
-        assert!(asked.is_none_or(|asked| waited >= asked), "{waited:?} of {asked:?}");
+        assert!(
+            requested.is_none_or(|requested| waited >= requested),
+            "{waited:?} of {requested:?}"
+        );
         // The call may also have to wait for the end of a rate limit window.
         let is_limited = refusal.headers.contains_key("x-ratelimit-limit") || refusal.status == 429;
-        let bound = asked.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_ADDED;
-        assert!(is_limited || waited <= bound, "{waited:?} of {asked:?}");
+        let bound = requested.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_JITTER;
+        assert!(is_limited || waited <= bound, "{waited:?} of {requested:?}");
     }
     // The error has the time that the service requested.
-    if let (Some(asked), Some(shown)) = (asked, error.retry_after()) {
-        assert!(shown.abs_diff(asked) < Duration::from_millis(1), "{shown:?} for {asked:?}");
+    if let (Some(requested), Some(shown)) = (requested, error.retry_after()) {
+        assert!(
+            shown.abs_diff(requested) < Duration::from_millis(1),
+            "{shown:?} for {requested:?}"
+        );
     }
 }
 
-/// Longer times count as a year.
+/// The cap for longer times.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// Reads the first `Retry-After` independently of the SDK: seconds, or a date later than the response's date.
@@ -104,16 +110,16 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A service that always gives the same refusal.
+/// A transport that gives every request the same refusal, and records when each was sent.
 #[derive(Debug, Clone)]
-struct Refusal {
+struct RefusingTransport {
     status: u16,
     headers: HeaderMap,
     body: Bytes,
     sent: Arc<Mutex<Vec<Instant>>>,
 }
 
-impl Transport for Refusal {
+impl Transport for RefusingTransport {
     fn send(
         &self,
         _: Request<Bytes>,

@@ -74,11 +74,11 @@ fn assert_refused(input: &[u8], choice: u64) {
         for text in [input, changed.as_bytes()] {
             let Ok(value) = HeaderValue::from_bytes(text) else { continue };
             let request = Request::get("/api/v1/health").header("x-api-key", value);
-            let answer = service.call(request.body(Body::empty()).unwrap());
-            assert_eq!(answer.status, 401, "{answer:?}");
-            assert!(answer.code().starts_with("AUTH_"), "{answer:?}");
+            let response = service.call(request.body(Body::empty()).unwrap());
+            assert_eq!(response.status, 401, "{response:?}");
+            assert!(response.code().starts_with("AUTH_"), "{response:?}");
             let text = String::from_utf8_lossy(text);
-            assert!(text.len() < 16 || !answer.text().contains(&*text), "{answer:?}");
+            assert!(text.len() < 16 || !response.text().contains(&*text), "{response:?}");
         }
     });
 }

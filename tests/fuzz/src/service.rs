@@ -25,7 +25,7 @@ pub(crate) struct Service {
 
 /// A response, with its body read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -37,7 +37,8 @@ thread_local! {
 
 /// Calls `check` with this thread's service. A service is not used again after a failed check.
 pub(crate) fn with_service<T>(check: impl FnOnce(&Service) -> T) -> T {
-    let previous = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let previous =
+        SERVICE.with_borrow_mut(Option::take).filter(|service| service.inputs < MAX_INPUTS);
     let mut service = previous.unwrap_or_else(Service::start);
     service.inputs += 1;
     let checked = check(&service);
@@ -59,15 +60,15 @@ impl Service {
         self.server.key().account(account).issue()
     }
 
-    pub(crate) fn call(&self, request: Request<Body>) -> Answer {
+    pub(crate) fn call(&self, request: Request<Body>) -> HttpResponse {
         call(&self.runtime, &self.routes, request)
     }
 
-    pub(crate) fn get(&self, key: &ApiKey, path: &str) -> Answer {
+    pub(crate) fn get(&self, key: &ApiKey, path: &str) -> HttpResponse {
         self.call(Request::get(path).header("x-api-key", key.secret()).body(Body::empty()).unwrap())
     }
 
-    pub(crate) fn post(&self, key: &ApiKey, path: &str, body: &[u8]) -> Answer {
+    pub(crate) fn post(&self, key: &ApiKey, path: &str, body: &[u8]) -> HttpResponse {
         let request = Request::post(path)
             .header("x-api-key", key.secret())
             .header("content-type", "application/json");
@@ -76,18 +77,18 @@ impl Service {
 }
 
 /// Calls a router, and checks that the response is no server error and that a refusal is complete.
-pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> Answer {
-    let answer = runtime.block_on(async {
-        let answer = routes.clone().oneshot(request).await.unwrap();
-        let (head, body) = answer.into_parts();
+pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> HttpResponse {
+    let response = runtime.block_on(async {
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer { status: head.status.as_u16(), headers: head.headers, body }
+        HttpResponse { status: head.status.as_u16(), headers: head.headers, body }
     });
-    assert!(answer.status < 500, "{answer:?}");
-    answer
+    assert!(response.status < 500, "{response:?}");
+    response
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|err| panic!("{err}: {self:?}"))
     }
@@ -108,7 +109,7 @@ impl Answer {
 
     /// Checks that the request was refused for these faults.
     pub(crate) fn assert_faults(&self, faults: &[FieldFault], request: impl Display) {
-        let faults = faults.iter().map(|it| (it.field.clone(), it.code.code().to_owned()));
+        let faults = faults.iter().map(|fault| (fault.field.clone(), fault.code.code().to_owned()));
         assert_eq!((self.status, self.faults()), (400, faults.collect()), "{request}");
     }
 

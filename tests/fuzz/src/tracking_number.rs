@@ -10,7 +10,7 @@ use parcelo_server::mock::sample;
 
 use crate::{
     Target,
-    service::{Answer, Service, with_service},
+    service::{HttpResponse, Service, with_service},
 };
 
 pub(crate) const TARGET: Target = Target { name: "tracking_number", check, cases: 600 };
@@ -55,8 +55,8 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
         format!("/api/v1/tracking/{}", percent_encode(typed)),
         Operation::GetTracking.path_of(typed),
     ] {
-        let answer = service.get(&key, &path);
-        assert!(answer.status == status, "{typed:?}: {answer:?}");
+        let response = service.get(&key, &path);
+        assert!(response.status == status, "{typed:?}: {response:?}");
     }
     let (html, json) =
         (get_page(service, typed, "text/html"), get_page(service, typed, "application/json"));
@@ -66,7 +66,7 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
         let to = html.headers["location"].to_str().unwrap();
         let number = to.strip_prefix("/track/").and_then(|rest| rest.split('?').next()).unwrap();
         assert!(
-            TrackingNumber::parse(number).is_ok_and(|it| it.as_str() == number),
+            TrackingNumber::parse(number).is_ok_and(|parsed| parsed.as_str() == number),
             "{typed:?}: {to}"
         );
     } else {
@@ -81,7 +81,7 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
     }
 }
 
-fn get_page(service: &Service, typed: &str, accept: &str) -> Answer {
+fn get_page(service: &Service, typed: &str, accept: &str) -> HttpResponse {
     let request =
         Request::get(format!("/track/{}", percent_encode(typed))).header("accept", accept);
     service.call(request.body(Body::empty()).unwrap())
@@ -96,7 +96,7 @@ fn percent_encode(typed: &str) -> String {
 }
 
 /// Returns the number of tags and quotation marks.
-fn count_markup(page: &Answer) -> (usize, usize) {
+fn count_markup(page: &HttpResponse) -> (usize, usize) {
     let text = page.text();
     (text.matches('<').count(), text.matches('"').count())
 }

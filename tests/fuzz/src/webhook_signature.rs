@@ -30,11 +30,11 @@ fn check(input: &[u8]) {
     let input = Input { id, sent, now, body };
     let signature = format!("v1,{}", STANDARD.encode(hmac(&[id, b".", sent, b".", body])));
     let signatures = [signature.as_bytes(), b" ", more].concat();
-    let believed = verify(&input, &signatures);
-    assert_eq!(believed, expected_result(&input), "{:?}", String::from_utf8_lossy(sent));
-    if believed.is_ok() {
-        assert_signed_alike(&input, &signature);
-        assert_changes_are_seen(&input, &signature);
+    let verification = verify(&input, &signatures);
+    assert_eq!(verification, expected_result(&input), "{:?}", String::from_utf8_lossy(sent));
+    if verification.is_ok() {
+        assert_same_signature(&input, &signature);
+        assert_changes_are_detected(&input, &signature);
     }
     // Without the signature, the message is not accepted.
     let only_more = verify(&input, more);
@@ -76,14 +76,14 @@ fn expected_result(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), Webhoo
     }
 }
 
-fn assert_signed_alike(input: &Input<'_>, signature: &str) {
+fn assert_same_signature(input: &Input<'_>, signature: &str) {
     let sent = std::str::from_utf8(input.sent).unwrap().parse().unwrap();
     let id = std::str::from_utf8(input.id).unwrap();
     assert_eq!(Secret::parse(SECRET).unwrap().sign(id, sent, input.body), signature);
 }
 
-/// Checks that changing one bit of the id, the timestamp, the body or the signature is noticed.
-fn assert_changes_are_seen(input: &Input<'_>, signature: &str) {
+/// Checks that changing one bit of the id, the timestamp, the body or the signature is detected.
+fn assert_changes_are_detected(input: &Input<'_>, signature: &str) {
     let choice = hash(input.body) ^ hash(input.id);
     let changed = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();

@@ -42,7 +42,7 @@ fn every_target_has_a_test_and_every_corpus_a_target() {
     let targets: BTreeSet<_> = TARGETS.iter().map(|target| target.name).collect();
     assert_eq!(targets, TESTED.iter().copied().collect());
     let folders = fs::read_dir(folder("")).unwrap();
-    let folders = folders.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let folders = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     // The inputs of `csv_import` are tried by a test of the command line.
     let corpora: BTreeSet<_> = folders.filter(|name| name != "csv_import").collect();
     assert_eq!(corpora, targets.into_iter().map(str::to_owned).collect());

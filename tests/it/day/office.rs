@@ -19,7 +19,7 @@ use crate::waiting::{LONG, block_for_value};
 
 const PASSWORD: &str = "a day in the life";
 /// Maximum number of scans that a carrier sends at once.
-const SCANS: usize = 100;
+const MAX_SCANS: usize = 100;
 const ARGUMENTS: &str = "PARCELO_TEST_SERVER";
 
 /// A running server, its folder, and an HTTP client that follows no redirects.
@@ -130,7 +130,7 @@ impl ServerProcess {
     /// Reports a scan of these parcels as the carrier. Returns each distinct outcome.
     pub(super) async fn scan(&self, key: &str, status: &str, numbers: &[String]) -> Vec<String> {
         let mut outcomes = Vec::new();
-        for numbers in numbers.chunks(SCANS) {
+        for numbers in numbers.chunks(MAX_SCANS) {
             let now = SystemClock.now().to_utc().to_rfc3339();
             let event = |number: &String| {
                 json!({"eventId": format!("{number}-{status}-{now}"), "trackingNumber": number,

@@ -54,14 +54,14 @@ async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
 
 /// Starts counting how often the machine runs no process for longer than the limiter's margin.
 fn count_stalls() -> Arc<AtomicUsize> {
-    const BEAT: Duration = Duration::from_millis(10);
+    const INTERVAL: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));
     let weak = Arc::downgrade(&counted);
     tokio::spawn(async move {
         let mut last = now();
         while let Some(counter) = weak.upgrade() {
-            tokio::time::sleep(BEAT).await;
-            counter.fetch_add(usize::from(last.elapsed() > 4 * BEAT), Ordering::Relaxed);
+            tokio::time::sleep(INTERVAL).await;
+            counter.fetch_add(usize::from(last.elapsed() > 4 * INTERVAL), Ordering::Relaxed);
             last = now();
         }
     });

@@ -7,12 +7,12 @@ use serde_json::json;
 use super::{HEADINGS, assert_outcomes, outcomes, row, rows, sheet};
 use crate::shop::{RunOutput, TestShop, Workdir, order};
 
-const CHECK: &str = "order import orders.csv --labels out --dry-run -o ndjson";
+const DRY_RUN: &str = "order import orders.csv --labels out --dry-run -o ndjson";
 
 /// Checks a file with this content, and sends nothing.
 fn check(dir: &Workdir, content: impl AsRef<[u8]>) -> RunOutput {
     fs::write(dir.path("orders.csv"), content).unwrap();
-    dir.run(CHECK)
+    dir.run(DRY_RUN)
 }
 
 #[test]

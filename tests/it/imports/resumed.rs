@@ -273,15 +273,17 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
 }
 
 /// The response of a service that accepts no more requests for an hour.
-const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
+const RATE_LIMITED: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_cannot_start_fails_like_a_single_call() {
     let shop = TestShop::open().await;
     let stranger = TestShop::open().await.server.key().name("Other").issue();
-    let busy =
-        fake_servers::start_with_response("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY)
-            .await;
+    let busy = fake_servers::start_with_response(
+        "429 Too Many Requests\r\nretry-after: 3600",
+        RATE_LIMITED,
+    )
+    .await;
     let table = [
         (4, "AUTH_INVALID_API_KEY", stranger.secret(), shop.server.url()),
         (7, "RATE_LIMIT_EXCEEDED", shop.key.secret(), &busy),

@@ -26,10 +26,10 @@ fn write_corpus() {
             fs::write(path, draw(&case.data(), format).unwrap()).unwrap();
         }
     }
-    let together: Vec<_> = cases.iter().map(|case| lay_out(&case.data()).unwrap()).collect();
+    let layouts: Vec<_> = cases.iter().map(|case| lay_out(&case.data()).unwrap()).collect();
     for format in [LabelFormat::Pdf, LabelFormat::Zpl] {
         let path = folder.join("merged").with_extension(format.extension());
-        fs::write(path, draw_all(&together, format).unwrap()).unwrap();
+        fs::write(path, draw_all(&layouts, format).unwrap()).unwrap();
     }
     let expected: Vec<Value> = cases.iter().map(expected).collect();
     fs::write(folder.join("corpus.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();

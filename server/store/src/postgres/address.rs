@@ -66,9 +66,9 @@ pub struct Address {
 pub(super) enum UnsafeSettings {
     /// A database with these settings is not used.
     Refuse,
-    /// They lose nothing, because the provider keeps the log elsewhere than on PostgreSQL's disk.
+    /// These settings lose nothing, because the provider does not keep the log on PostgreSQL's disk.
     Managed,
-    /// They are accepted although a crash may lose data: for tests.
+    /// These settings are accepted although a crash may lose data: for tests.
     Allow,
 }
 

@@ -7,8 +7,8 @@ use parcelo_system::clock::{has_elapsed, monotonic_now};
 use super::Store;
 use crate::{Backlog, StoreError};
 
-/// Divisor of a connection's time, because counting backlogs may take at most this fraction of it.
-const COUNTING_SHARE: u32 = 20;
+/// Divisor of the share of a connection's time that counting backlogs may take: a twentieth.
+const COUNTING_SHARE_DIVISOR: u32 = 20;
 /// Minimum duration of a count whose result is cached. Faster counts are repeated.
 const MIN_CACHED_DURATION: Duration = Duration::from_millis(100);
 
@@ -27,7 +27,7 @@ impl Store {
         count: impl Future<Output = Result<Vec<Backlog>, StoreError>>,
     ) -> Result<Vec<Backlog>, StoreError> {
         let is_fresh = |backlogs: &CachedBacklogs| {
-            !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE)
+            !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE_DIVISOR)
                 && backlogs.took > MIN_CACHED_DURATION
         };
         let mut kept = self.0.backlogs.lock().await;

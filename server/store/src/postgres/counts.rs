@@ -19,21 +19,21 @@ pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, sta
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
 /// Adds a page of changes to the totals and deletes the changes. Returns their number, and the id of the last one.
-const FOLD: &str = "\
-    WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
+const MERGE: &str = "\
+    WITH merged AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
         SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
     added AS (INSERT INTO parcel_counts AS c (tenant, day, state, country, total) \
-        SELECT tenant, day, state, country, sum(difference) FROM folded GROUP BY 1, 2, 3, 4 \
+        SELECT tenant, day, state, country, sum(difference) FROM merged GROUP BY 1, 2, 3, 4 \
         ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
-    SELECT count(*), coalesce(max(id), $1) FROM folded";
+    SELECT count(*), coalesce(max(id), $1) FROM merged";
 
-/// Number of folds of which one begins with the first change, because ids are not committed in order. The others begin
-/// where the previous fold ended, because a long transaction elsewhere keeps all deleted changes in the index.
-const FOLDS_PER_FULL_FOLD: i64 = 60;
+/// Number of merges of which one begins with the first change, because ids are not committed in order. The others begin
+/// where the previous merge ended, because a long transaction elsewhere keeps all deleted changes in the index.
+const MERGES_PER_FULL_MERGE: i64 = 60;
 
-/// The place where the next fold begins, and the number of folds.
+/// The place where the next merge begins, and the number of merges.
 #[derive(Debug, Default)]
-pub(super) struct Folds {
+pub(super) struct MergeProgress {
     from: AtomicI64,
     done: AtomicI64,
 }
@@ -67,14 +67,14 @@ impl Counts {
 impl Store {
     /// Adds changes to the totals, unless another server is doing so.
     pub async fn merge_count_changes(&self) -> Result<(), StoreError> {
-        let folds = &self.0.folds;
-        if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_FOLD == 0 {
-            folds.from.store(0, Ordering::Relaxed);
+        let merges = &self.0.count_merges;
+        if merges.done.fetch_add(1, Ordering::Relaxed) % MERGES_PER_FULL_MERGE == 0 {
+            merges.from.store(0, Ordering::Relaxed);
         }
         loop {
-            let from = folds.from.load(Ordering::Relaxed);
-            let (rows, last) = self.page(async move |db| fold(db, from).await).await?;
-            folds.from.store(last, Ordering::Relaxed);
+            let from = merges.from.load(Ordering::Relaxed);
+            let (rows, last) = self.page(async move |db| merge_page(db, from).await).await?;
+            merges.from.store(last, Ordering::Relaxed);
             if rows < ROWS_PER_PAGE {
                 return Ok(());
             }
@@ -82,10 +82,10 @@ impl Store {
     }
 }
 
-async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
+async fn merge_page(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
     let lock = "SELECT pg_try_advisory_xact_lock($1)";
     if !db.value::<bool>(lock, &[&TOTALS_LOCK]).await? {
         return Ok((0, from));
     }
-    db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
+    db.only(MERGE, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
 }

@@ -125,9 +125,9 @@ impl Store {
         None
     }
 
-    /// Makes leases begin and end as they do outside tests.
+    /// Makes leases begin and end by the database's clock, as they do outside tests.
     #[cfg(test)]
-    pub(crate) fn lease_by_the_database(&self) {
+    pub(crate) fn lease_by_database_clock(&self) {
         self.0.leases_by_database.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! The present generations of sandboxes, for writers. They are read under a lock that a reset waits for, so that
+//! The current generations of sandboxes, for writers. They are read under a lock that a reset waits for, so that
 //! nothing is written into an ended generation, and only its reset removes anything from it.
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::generations::is_current;
 
-/// Condition that a row is of a present generation.
+/// Condition that a row is of a current generation.
 pub(super) const IS_CURRENT: &str = is_current!("tenant");
 
 /// Selects the sandboxes that a statement concerns: the sandboxes `$1`, and the owners of the parcels `$2`.
@@ -31,20 +31,20 @@ const ADD: &str = concat!(
      ORDER BY home ON CONFLICT DO NOTHING"
 );
 
-/// Reads and locks the present generations. A reset's UPDATE waits for the lock.
-const HOLD: &str = concat!(
+/// Reads and locks the current generations. A reset's UPDATE waits for the lock.
+const LOCK_CURRENT: &str = concat!(
     "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
     affected!(),
     ") ORDER BY home FOR SHARE"
 );
 
-/// The present generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
+/// The current generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
 #[derive(Debug, Default)]
 pub(crate) struct Generations(HashMap<i64, i64>);
 
 impl Generations {
     /// Reads and locks the generations of the sandboxes among these tenants and among the owners of these parcels.
-    pub(crate) async fn hold(
+    pub(crate) async fn lock_current(
         db: &Connection,
         tenants: impl IntoIterator<Item = Tenant>,
         parcels: &[i64],
@@ -54,12 +54,12 @@ impl Generations {
         if sandboxes.is_empty() && parcels.is_empty() {
             return Ok(Self::default());
         }
-        let (_, held) = try_join(
+        let (_, locked) = try_join(
             db.execute(ADD, &[&sandboxes, &parcels]),
-            db.each(HOLD, &[&sandboxes, &parcels], |row| Ok((get(row, 0)?, get(row, 1)?))),
+            db.each(LOCK_CURRENT, &[&sandboxes, &parcels], |row| Ok((get(row, 0)?, get(row, 1)?))),
         )
         .await?;
-        Ok(Self(held.into_iter().collect()))
+        Ok(Self(locked.into_iter().collect()))
     }
 
     /// Returns the number under which a tenant's rows are written. Production has no generations.
@@ -68,7 +68,7 @@ impl Generations {
         self.0.get(&home).copied().unwrap_or(home)
     }
 
-    /// Returns `true` if rows with this number belong to a present generation.
+    /// Returns `true` if rows with this number belong to a current generation.
     pub(super) fn has(&self, number: i64) -> bool {
         self.storage_tenant_id(Tenant::from_number(number)) == number
     }

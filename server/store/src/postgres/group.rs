@@ -97,7 +97,7 @@ impl<'a> Group<'a> {
         // statements sent with it do no harm outside a transaction.
         let ((), generations, mut locked, ()) = try_join4(
             db.run(lock_wait.begin()),
-            Generations::hold(db, tenants(writes), &parcels),
+            Generations::lock_current(db, tenants(writes), &parcels),
             locks::lock_parcels(db, &parcels, &settled),
             load,
         )

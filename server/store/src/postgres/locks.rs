@@ -93,7 +93,7 @@ pub(super) async fn lock_parcels(
     Ok(locked)
 }
 
-/// Writes changed parcels back: every column that can change, with its present value.
+/// Writes changed parcels back: every column that can change, with its current value.
 pub(super) async fn write_parcels(
     db: &Connection,
     changed: &[(ParcelRowId, &LockedParcel)],

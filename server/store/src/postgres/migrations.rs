@@ -195,8 +195,8 @@ async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
     Err(Failure::Unsuitable(reason))
 }
 
-/// Updates the schema, in an open transaction. A newer program's schema stays unchanged, and so does its statement
-/// about older programs.
+/// Updates the schema, in an open transaction. A newer program's schema stays unchanged, and so does the oldest
+/// schema that it records.
 async fn upgrade(db: &Connection) -> DbResult<()> {
     Sql::Postgres(db).lock_number(MIGRATION_LOCK).await?;
     db.run(SET_LOCK_TIMEOUT).await?;
@@ -239,7 +239,7 @@ async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
     Ok(())
 }
 
-/// Returns `true` if this program is older than the database admits; `oldest` has the oldest schema in digits.
+/// Returns `true` if this program is older than the database allows; `oldest` is the oldest schema in decimal digits.
 pub(super) fn is_outdated(oldest: &[u8]) -> bool {
     let oldest = str::from_utf8(oldest).ok().and_then(|digits| digits.parse::<usize>().ok());
     oldest.is_none_or(|oldest| oldest > MIGRATIONS.len())

@@ -110,8 +110,8 @@ struct Inner {
     clock: Arc<SharedClock>,
     /// The places at which searches for due events begin.
     floors: due_events::Floors,
-    /// The place where the next fold of counts begins.
-    folds: counts::Folds,
+    /// The place where the next merge of count changes begins.
+    count_merges: counts::MergeProgress,
     /// The undelivered events at the last count.
     backlogs: tokio::sync::Mutex<Option<backlogs::CachedBacklogs>>,
     /// The last row that the last search for stranded events has checked.
@@ -155,7 +155,7 @@ impl Store {
             is_outdated: AtomicBool::new(false),
             clock: Arc::default(),
             floors: due_events::Floors::default(),
-            folds: counts::Folds::default(),
+            count_merges: counts::MergeProgress::default(),
             backlogs: tokio::sync::Mutex::default(),
             stranded_searched_to: AtomicI64::new(0),
             #[cfg(any(test, feature = "test-util"))]

@@ -1,7 +1,7 @@
-//! Detects a PostgreSQL that does not respond at all. A server that is frozen, or behind a network that drops all
-//! packets, keeps its connections open, and nothing fails until a statement times out. So the requests and responses of
-//! all connections are recorded here. One slow statement does not matter while others are answered, and requests are
-//! sent every second, for the clock and the number of servers.
+//! Detects a PostgreSQL server that does not respond at all. A server that is frozen, or behind a network that drops
+//! all packets, keeps its connections open, and nothing fails until a statement times out. So the requests and
+//! responses of all connections are recorded here. One slow statement does not matter while others are answered, and
+//! requests are sent every second, for the clock and the number of servers.
 
 use std::{
     sync::{

@@ -63,8 +63,8 @@ pub(super) fn open_writer(
          PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
-    // The schema is written before the log is enabled, in one commit with the mark and the secret, so that a first
-    // start that is killed leaves either an empty file or a complete database.
+    // The schema is written before the log is enabled, in one commit with the application id and the secret, so that
+    // a first start that is killed leaves either an empty file or a complete database.
     let secret = prepare(&mut db, file, fresh)?;
     enable_wal(&db, file)?;
     Ok((db, secret))

@@ -71,11 +71,11 @@ pub(super) fn count_key(
     db: &Connection,
     parcel: ParcelRowId,
 ) -> rusqlite::Result<Option<CountKey>> {
-    const PLACE: &str =
+    const COUNT_KEY: &str =
         concat!("SELECT tenant, ", day!(), ", state, country FROM parcels WHERE id = ?1");
     let read = |row: &Row<'_>| {
         let country = sql::Row::Sqlite(row).parse(3, CountryCode::parse)?;
         Ok(CountKey { tenant: row.get(0)?, day: row.get(1)?, state: row.get(2)?, country })
     };
-    db.prepare_cached(PLACE)?.query_row([parcel.0], read).optional()
+    db.prepare_cached(COUNT_KEY)?.query_row([parcel.0], read).optional()
 }

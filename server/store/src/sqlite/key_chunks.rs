@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Maximum number of rows of a chunk: about as many as fit in a page.
-pub(super) const ROWS: i64 = 256;
+pub(super) const ROWS_PER_CHUNK: i64 = 256;
 /// Size of a row in bytes: the part of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
@@ -141,7 +141,7 @@ pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
     let mut after = last_chunked_row(db)?;
     loop {
         let (mut up_to, mut keys) = (after, Vec::new());
-        rows_after((db, after), ROWS, |key, id| {
+        rows_after((db, after), ROWS_PER_CHUNK, |key, id| {
             up_to = id;
             keys.extend(key.0.into_iter().chain(id.to_be_bytes()));
         })?;

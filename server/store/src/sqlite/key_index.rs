@@ -86,13 +86,13 @@ impl KeyIndex {
         Ok(keys)
     }
 
-    /// Returns `true` once it is filled, after which [`KeyIndex::has_none`] may be called.
+    /// Returns `true` once it is filled, after which [`KeyIndex::is_absent`] may be called.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
     }
 
     /// Returns `true` if no row that this process knows holds the key. [`KeyIndex::catch_up`] reads the other rows.
-    pub(super) fn has_none(&self, key: &RecordKey) -> bool {
+    pub(super) fn is_absent(&self, key: &RecordKey) -> bool {
         // In this order, because rows are added to the runs before they leave the map.
         self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
     }
@@ -147,7 +147,7 @@ impl KeyIndex {
     /// Writes another chunk when enough rows have been added since the last chunk.
     pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut progress = self.progress();
-        if progress.last - progress.chunked_to >= key_chunks::ROWS {
+        if progress.last - progress.chunked_to >= key_chunks::ROWS_PER_CHUNK {
             // Set first, so that a chunk that cannot be written fails one order in 256, not every later order.
             progress.chunked_to = progress.last;
             key_chunks::write(db)?;

@@ -12,7 +12,7 @@ use super::{Mode, Store, StoreError, key_chunks, key_map::KeyPart};
 /// Maximum number of keys in memory (230 MB), apart from the keys that are added before the next purge.
 pub(super) const MAX_KEYS: usize = 8_000_000;
 /// Number of chunks of a run.
-const CHUNKS: i64 = 1_000_000 / key_chunks::ROWS;
+const CHUNKS_PER_RUN: i64 = 1_000_000 / key_chunks::ROWS_PER_CHUNK;
 /// Number of keys in one write, which delays a waiting order by about a millisecond.
 const KEYS_PER_WRITE: usize = 500;
 
@@ -42,7 +42,9 @@ impl Store {
         let mut keys = Vec::new();
         let end = self.read(|db| {
             let after = finished(db)?.last().copied().unwrap_or(0);
-            key_chunks::chunks_after((db, after), CHUNKS, &mut |key, id| keys.push((key, id)))
+            key_chunks::chunks_after((db, after), CHUNKS_PER_RUN, &mut |key, id| {
+                keys.push((key, id));
+            })
         })?;
         keys.sort_unstable();
         Ok((end.up_to, keys))

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 use ulid::Ulid;
 
 use crate::{
-    generations::{home, is_current},
+    generations::{is_current, own_number},
     outbox::{self, NewEvent, Subject, Subscription},
     sql::{self, Sql, poll_now},
 };
@@ -32,7 +32,7 @@ pub(super) fn transition_subject(
     let mut find = db.prepare_cached(concat!(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state FROM parcels p \
          JOIN webhook_endpoints e ON e.tenant = ",
-        home!("p.tenant"),
+        own_number!("p.tenant"),
         " WHERE p.id = ?1 AND ",
         is_current!("p.tenant")
     ))?;

@@ -41,16 +41,18 @@ impl Pending {
 
     /// Returns the number of the tenant's current generation, looked up once.
     pub(super) fn generation(&mut self, db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
-        let home = tenant.number();
-        if let Some(known) = self.generations.get(&home) {
+        let own_number = tenant.number();
+        if let Some(known) = self.generations.get(&own_number) {
             return Ok(*known);
         }
         let sql = concat!("SELECT ", current!("?1"));
         let number = match tenant.environment {
-            Environment::Production => home,
-            Environment::Sandbox => db.prepare_cached(sql)?.query_row([home], |row| row.get(0))?,
+            Environment::Production => own_number,
+            Environment::Sandbox => {
+                db.prepare_cached(sql)?.query_row([own_number], |row| row.get(0))?
+            }
         };
-        self.generations.insert(home, number);
+        self.generations.insert(own_number, number);
         Ok(number)
     }
 

@@ -21,7 +21,7 @@ impl Store {
         if !keys.is_filled() {
             self.read(|db| keys.catch_up(db))?;
         }
-        if keys.has_none(key) {
+        if keys.is_absent(key) {
             return Ok(None);
         }
         self.read(|db| find(db, keys, key)).map(|found| found.map(|(_, record)| record))

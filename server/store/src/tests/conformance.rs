@@ -535,7 +535,7 @@ async fn writes_committed_during_a_pause_make_one_group(store: Store) {
 }
 
 #[test]
-fn memory_needs_no_runtime() {
+fn a_store_in_memory_needs_no_runtime() {
     let store = Store::memory(SECRET).unwrap();
     let mut commit = std::pin::pin!(store.commit(create(sandbox(1), "SB-SUCCESS-0001", 1)));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

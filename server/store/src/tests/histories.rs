@@ -36,7 +36,7 @@ use ulid::Ulid;
 use super::conformance::{self, NOW, create, empty_changes, record, webhooks};
 use crate::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError};
 
-/// Texts that people may have typed: empty, quoted, outside of the first plane, of several code points.
+/// Texts that people may have typed: empty, quoted, outside the Basic Multilingual Plane, and of several code points.
 const TEXTS: [&str; 9] = [
     "",
     " ",

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Tables and columns that are not copied, with the reason.
-const LEFT_BEHIND: &[(&str, &str)] = &[
+const NOT_COPIED: &[(&str, &str)] = &[
     ("schema_migrations", "the target has its own"),
     ("writers", "lists servers, which are stopped"),
     ("ended_generations", "their rows are not copied"),
@@ -115,8 +115,8 @@ impl Databases {
         self.copy(from, to).await.unwrap_err().to_string()
     }
 
-    /// Begins a copy to a PostgreSQL database and abandons it, which leaves the schema. Returns `sql` in PostgreSQL's
-    /// dialect.
+    /// Begins a copy to a PostgreSQL database and abandons it, which leaves the schema there. Returns `sql` translated
+    /// into PostgreSQL's dialect.
     async fn begin_interrupted_copy(&self, number: usize, sql: &str) -> String {
         let begin = async {
             let target = Database::target(self.addresses[number].clone()).await.unwrap();
@@ -306,7 +306,7 @@ async fn a_target_with_data_or_a_source_of_another_schema_is_refused() {
 
 /// A row that PostgreSQL cannot store stops the copy. No server can use the target until a copy into it succeeds.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
+async fn no_server_starts_on_an_interrupted_copy_until_it_is_repeated() {
     let Some(databases) = Databases::new() else { return };
     let history = run_history(databases.open(File(0), SECRET).await, 3, 100).await;
     databases.change(0, "UPDATE accounts SET name = 'a' || char(0) WHERE id = 1");
@@ -377,7 +377,7 @@ async fn every_table_and_column_is_copied_or_left_behind_for_a_reason() {
             copied.iter().any(|copied| copied.name == table && copied.columns.contains(&column));
         // Only a file has row ids of records, and a new file assigns new ones.
         let is_row = (table.as_str(), column.as_str()) == ("idempotency", "id");
-        let is_left = LEFT_BEHIND
+        let is_left = NOT_COPIED
             .iter()
             .any(|(left, _)| *left == table || *left == format!("{table}.{column}"));
         assert!(is_copied || is_row || is_left, "{table}.{column}: copy it, or say why not");

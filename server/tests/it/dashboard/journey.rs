@@ -1,4 +1,4 @@
-//! A shop's first day in a real browser, with the real server: sign in, make a key, use it, see the
+//! A shop's first day in a real browser, with the real server: sign in, create a key, use it, see the
 //! parcel and its label, set a webhook up, test it, change its secret, revoke the key.
 
 use parcelo::{ApiKey, Client, ErrorKind, OrderRequest, model::EventData};
@@ -53,7 +53,7 @@ async fn a_shops_first_day_in_a_browser() {
     let cookie = browser.run_script("return document.cookie").await;
     assert_eq!(cookie, "", "scripts cannot read the cookie");
 
-    // Make a key: it is shown once, and one click selects it all.
+    // Create a key: it is shown once, and one click selects it all.
     browser.open(&format!("{dashboard}/keys")).await;
     browser.click_and_wait("a[href$='/keys/new']").await;
     browser.fill("[name=name]", "First shop").await;
@@ -98,7 +98,7 @@ async fn a_shops_first_day_in_a_browser() {
     let drawn = "const i=document.querySelector('img.label');return i.complete&&i.naturalWidth";
     assert_eq!(browser.run_script(drawn).await, 812);
 
-    // Make a new secret: the next events are signed with both.
+    // Rotate the secret: the next events are signed with both.
     browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.click("details:has(form[action$='/rotate']) summary").await;
     browser.click_and_wait("form[action$='/rotate'] button").await;

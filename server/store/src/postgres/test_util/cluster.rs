@@ -20,9 +20,9 @@ use crate::{
     waiting::{LONG, pause},
 };
 
-/// Creates a database with a schema, or `None` if PostgreSQL is not installed. It lasts as long as the cluster: stores that
-/// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the next
-/// version's schema already.
+/// Creates a database with a schema, or returns `None` if PostgreSQL is not installed. It lasts as long as the cluster,
+/// because stores that are still connected when a test ends would keep it from being dropped. With
+/// `PARCELO_NEXT_SCHEMA` it has the next version's schema already.
 pub fn database() -> Option<Address> {
     let address = empty_database()?;
     if std::env::var_os("PARCELO_NEXT_SCHEMA").is_some() {
@@ -39,7 +39,7 @@ pub(crate) fn empty_database() -> Option<Address> {
 }
 
 /// Returns the folder of the socket of a database's cluster, and the database's name.
-pub(crate) fn place(address: &Address) -> (&Path, &str) {
+pub(crate) fn socket_and_name(address: &Address) -> (&Path, &str) {
     let config = &address.hosts[0].config;
     let [Host::Unix(folder)] = config.get_hosts() else { panic!("not a socket") };
     (folder, config.get_dbname().unwrap())
@@ -52,7 +52,7 @@ pub(crate) async fn client(address: &Address) -> Client {
     client
 }
 
-/// Returns a server on a new database.
+/// Opens a store on a new database, or returns `None` if PostgreSQL is not installed.
 pub(crate) async fn server() -> Option<(crate::Store, Address)> {
     let address = database()?;
     Some((crate::Store::connect(address.clone(), [9; 32]).await.unwrap(), address))
@@ -75,8 +75,8 @@ pub(crate) async fn with_endpoint() -> Option<(crate::Store, Client, Address)> {
     Some((store, client, address))
 }
 
-/// Waits until `connections` other connections wait for a lock, or until `is_over` returns `true`. This connection may have an
-/// open transaction, in which PostgreSQL would otherwise keep showing the connections of its first answer.
+/// Waits until `connections` other connections wait for a lock, or until `is_over` returns `true`. This connection may
+/// have an open transaction, in which PostgreSQL would otherwise keep showing the connections of its first answer.
 pub(crate) async fn until_blocked(client: &Client, connections: i64, is_over: impl Fn() -> bool) {
     let blocked = "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity AS a USING (pid) \
          WHERE NOT granted AND datname = current_database()";
@@ -93,8 +93,8 @@ pub(crate) async fn until_blocked(client: &Client, connections: i64, is_over: im
     timeout(LONG, blocked).await.expect("they wait for a lock");
 }
 
-/// Returns the process of the connection that a store's writer uses.
-pub(crate) async fn writer(store: &crate::Store) -> i32 {
+/// Returns the process id of the backend that a store's writer is connected to.
+pub(crate) async fn writer_pid(store: &crate::Store) -> i32 {
     let Engine::Postgres(engine) = &store.0 else { panic!("another engine") };
     let pid = || engine.call(async |db| db.value("SELECT pg_backend_pid()", &[]).await);
     // The store may have no connection at the moment.
@@ -106,8 +106,8 @@ pub(crate) async fn writer(store: &crate::Store) -> i32 {
     }
 }
 
-/// Commits as callers do, who send the same again under its key until its outcome is known.
-pub(crate) async fn repeated(store: &crate::Store, changes: Changes) -> CommitOutcome {
+/// Commits as callers do, who repeat a request under its key until its outcome is known.
+pub(crate) async fn commit_until_known(store: &crate::Store, changes: Changes) -> CommitOutcome {
     loop {
         match store.commit(changes.clone()).await {
             CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
@@ -120,19 +120,19 @@ pub(crate) async fn repeated(store: &crate::Store, changes: Changes) -> CommitOu
 
 /// Runs a statement as an operator does with `psql`. An error fails the test.
 pub fn run_sql(address: &Address, sql: &str) {
-    shared::shared().unwrap().run_sql(place(address).1, sql);
+    shared::shared().unwrap().run_sql(socket_and_name(address).1, sql);
 }
 
 /// Returns the output of `psql` for a statement.
 pub(crate) fn query(address: &Address, sql: &str) -> String {
-    shared::shared().unwrap().query(place(address).1, sql)
+    shared::shared().unwrap().query(socket_and_name(address).1, sql)
 }
 
-/// Lets connections into a database, or lets none in and ends the present ones.
-pub(crate) fn admit(address: &Address, anyone: bool) {
-    let (_, name) = place(address);
-    run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
-    if !anyone {
+/// Allows connections to a database, or refuses new ones and ends the existing ones.
+pub(crate) fn set_connections_allowed(address: &Address, is_allowed: bool) {
+    let (_, name) = socket_and_name(address);
+    run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_allowed}"));
+    if !is_allowed {
         run_sql_at_postgres(&format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         ));

@@ -12,7 +12,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::cluster::{empty_database, place};
+use super::cluster::{empty_database, socket_and_name};
 use crate::{Store, postgres::Address};
 
 /// The direction of a message.
@@ -103,7 +103,7 @@ struct Side {
 impl Proxy {
     /// Starts the proxy in front of the database at a socket.
     pub(crate) async fn before(database: &Address) -> Self {
-        let (folder, name) = place(database);
+        let (folder, name) = socket_and_name(database);
         let socket = folder.join(".s.PGSQL.5432");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

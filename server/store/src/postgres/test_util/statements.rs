@@ -15,15 +15,15 @@ pub(crate) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
 /// The number of statements of each connection, by its backend's process id.
 pub(crate) static SENT: LazyLock<Mutex<HashMap<i32, usize>>> = LazyLock::new(Mutex::default);
 
-struct Noted {
+struct StatementLog {
     file: File,
     known: HashSet<String>,
 }
 
-static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
+static STATEMENT_LOG: LazyLock<Option<Mutex<StatementLog>>> = LazyLock::new(|| {
     let path = std::env::var_os(STATEMENTS_FILE)?;
     let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    Some(Mutex::new(Noted { file, known: HashSet::new() }))
+    Some(Mutex::new(StatementLog { file, known: HashSet::new() }))
 });
 
 /// Records that a connection sends a statement, if the process makes databases for tests.
@@ -32,10 +32,10 @@ pub(crate) fn record_statement(connection: i32, sql: &str) {
         return;
     }
     *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
-    if let Some(noted) = &*NOTED {
-        let mut noted = noted.lock().unwrap();
-        if noted.known.insert(sql.to_owned()) {
-            noted.file.write_all(format!("{sql}\0").as_bytes()).unwrap();
+    if let Some(log) = &*STATEMENT_LOG {
+        let mut log = log.lock().unwrap();
+        if log.known.insert(sql.to_owned()) {
+            log.file.write_all(format!("{sql}\0").as_bytes()).unwrap();
         }
     }
 }

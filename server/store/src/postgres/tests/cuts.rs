@@ -8,7 +8,7 @@ use parcelo_domain::{Changes, IdempotencyRecord, ParcelRow, State, sample::TEST_
 use tokio::time::timeout;
 
 use crate::postgres::test_util::{
-    cluster::{empty_database, place, query, run_sql},
+    cluster::{empty_database, query, run_sql, socket_and_name},
     proxy::{Direction, FAULTS, Fault, Place, Proxy},
 };
 use crate::{
@@ -20,8 +20,9 @@ use crate::{
     waiting::LONG,
 };
 
-/// Numbers of orders in a round: orders that one caller sends, and orders that all [`CALLERS`] send at once.
+/// Number of orders in a round that are each sent by one caller.
 const SINGLE: u32 = 6;
+/// Number of orders in a round that are each sent by all [`CALLERS`] at once.
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
 
@@ -130,7 +131,7 @@ impl CutTest {
     }
 
     /// Checks that the database holds the callers' answers, once each, and that its counts and events agree with it.
-    async fn assert_exact(&self) {
+    async fn assert_each_write_done_once(&self) {
         let select = |sql: &str| query(&self.address, sql);
         let orders: Vec<_> = self.answers.values().map(|body| number_in(body)).collect();
         let (voids, orders): (Vec<_>, Vec<_>) =
@@ -202,7 +203,7 @@ async fn fail_at_every_message() -> Option<usize> {
             assert!(test.run_round(place, fault).await, "{place:?} is a part of every group");
         }
     }
-    test.assert_exact().await;
+    test.assert_each_write_done_once().await;
     Some(test.cuts)
 }
 
@@ -225,7 +226,7 @@ async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
             assert!(test.run_round(place, fault).await, "{place:?} {fault:?}");
         }
     }
-    test.assert_exact().await;
+    test.assert_each_write_done_once().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,7 +239,7 @@ async fn locks_of_a_failed_connection_are_free_at_once() {
         let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
         // Connections format times in different ways.
         let style = ["ISO", "SQL"][nth as usize % 2];
-        let (_, database) = place(&address);
+        let (_, database) = socket_and_name(&address);
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
         // PostgreSQL does not notice it: the transaction stays open.
         proxy.arm(Place::Nth(Direction::ToStore, nth as usize), Fault::Orphan);

@@ -27,8 +27,8 @@ const CALLS: u32 = 500;
 /// Maximum number of polls of an answer before its caller disconnects.
 const MAX_POLLS: u32 = 12;
 
-/// Maximum time of a test: longer than a slow machine takes for all of it.
-const LONG: Duration = Duration::from_secs(300);
+/// Maximum time of a test, enough for a slow machine.
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Polls a call this many times, and drops it.
 async fn drop_after<T>(polls: u32, call: impl Future<Output = T>) {
@@ -76,14 +76,14 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(LONG, last).await.unwrap();
+    timeout(TEST_TIMEOUT, last).await.unwrap();
     assert!(row(&store, "SB-GONE-LAST").await.is_some());
     let others = "FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let become_idle = async {
         while query(&address, &format!("SELECT count(*) {others} AND state <> 'idle'")) != "0" {}
     };
-    timeout(LONG, become_idle).await.expect("every connection is idle");
+    timeout(TEST_TIMEOUT, become_idle).await.expect("every connection is idle");
     let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
     assert!(connections <= 8, "{connections}: one writes, one shares limits, and six read");
     let counted = query(&address, "SELECT sum(total) FROM all_counts");

@@ -8,7 +8,8 @@ use parcelo_domain::{State, idempotency::LIFETIME_MILLIS};
 use parcelo_types::model::Deleted;
 
 use crate::postgres::test_util::cluster::{
-    client, query, repeated, run_sql, store_and_client, two_servers, until_blocked, with_endpoint,
+    client, commit_until_known, query, run_sql, store_and_client, two_servers, until_blocked,
+    with_endpoint,
 };
 use crate::{
     CommitOutcome, Store,
@@ -22,12 +23,12 @@ use crate::{
 const RACES: u32 = 100;
 const RACES_VARIABLE: &str = "PARCELO_RESET_RACES";
 
-/// Ends a sandbox's present generation, as the first step of a reset does.
+/// Ends a sandbox's current generation, as the first step of a reset does.
 const END_GENERATION: &str = "WITH next AS (UPDATE generations SET current = current + 4294967296 WHERE home = 3 \
      RETURNING current) INSERT INTO ended_generations (number) SELECT current - 4294967296 FROM next";
 
 async fn commit(store: &Store, number: &str, key: u32) {
-    let outcome = repeated(store, create(sandbox(1), number, key)).await;
+    let outcome = commit_until_known(store, create(sandbox(1), number, key)).await;
     let is_done = matches!(outcome, CommitOutcome::Committed | CommitOutcome::IdempotencyTaken(_));
     assert!(is_done, "{number}: {outcome:?}");
 }

@@ -9,8 +9,8 @@ use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
 use crate::postgres::test_util::cluster::{
-    client, place, run_sql, run_sql_at_postgres, store_and_client, until_blocked, with_endpoint,
-    writer,
+    client, run_sql, run_sql_at_postgres, socket_and_name, store_and_client, until_blocked,
+    with_endpoint, writer_pid,
 };
 use crate::{
     CommitOutcome, Engine, Store, StoreError,
@@ -220,13 +220,13 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     let Some((store, client, address)) = store_and_client().await else { return };
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
-    let (_, name) = place(&address);
+    let (_, name) = socket_and_name(&address);
     let allow_connections =
         |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     allow_connections(false);
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1)";
-    client.execute(end, &[&writer(&store).await]).await.unwrap();
+    client.execute(end, &[&writer_pid(&store).await]).await.unwrap();
     let is_ready = async || {
         // As the service does twice a second.
         let _skew = store.measure_clock().await;

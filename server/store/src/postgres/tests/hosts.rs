@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::{net::TcpListener, task::LocalSet};
 
-use crate::postgres::test_util::cluster::{Cluster, empty_database, place, repeated, run_sql};
+use crate::postgres::test_util::cluster::{
+    Cluster, commit_until_known, empty_database, run_sql, socket_and_name,
+};
 use crate::{
     CommitOutcome, Store,
     postgres::{Address, connection::Connector},
@@ -80,7 +82,7 @@ async fn the_first_host_that_accepts_writes_is_used() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
     let Some(database) = empty_database() else { return };
-    let (folder, name) = place(&database);
+    let (folder, name) = socket_and_name(&database);
     let (_listener, silent) = open_silent_port().await;
     let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
     let store = Store::connect(address, SECRET).await.unwrap();
@@ -91,7 +93,7 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 #[tokio::test]
 async fn a_database_with_tables_of_another_program_is_left_alone() {
     let Some(database) = empty_database() else { return };
-    let (folder, name) = place(&database);
+    let (folder, name) = socket_and_name(&database);
     let exists = async |parameters: &str| {
         let address = address(&[(folder.to_str().unwrap(), 5432)], name, parameters);
         Store::exists(address).await.map_err(|error| error.to_string())
@@ -140,7 +142,7 @@ async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
     standby.freeze(false);
     cluster.control(&["stop", "-m", "immediate"]);
     standby.control(&["promote"]);
-    let outcome = repeated(&store, order(20)).await;
+    let outcome = commit_until_known(&store, order(20)).await;
     let is_replay = matches!(outcome, CommitOutcome::IdempotencyTaken(_));
     assert!(is_replay || outcome == CommitOutcome::Committed, "{outcome:?}");
     for parcel in acknowledged {
@@ -173,7 +175,7 @@ async fn assert_invisible(settings: &[&str]) {
     assert_eq!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "0");
     standby.control(&["start"]);
-    let outcome = repeated(&store, order()).await;
+    let outcome = commit_until_known(&store, order()).await;
     let is_replay = matches!(outcome, CommitOutcome::IdempotencyTaken(_));
     assert!(is_replay || outcome == CommitOutcome::Committed, "{outcome:?}");
     assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "1");

@@ -34,7 +34,7 @@ async fn servers(address: &Address, count: usize) -> Vec<Store> {
     for _ in 0..count {
         let engine =
             postgres::Store::connect(address.clone(), SECRET, postgres::READERS).await.unwrap();
-        engine.lease_by_the_database();
+        engine.lease_by_database_clock();
         servers.push(Store::from(engine));
     }
     servers

@@ -52,7 +52,7 @@ const SMALL_TABLES: [&str; 30] = [
     "meta",
     // Unsent events.
     "outbox_undone",
-    // Changes that were not folded in the last second.
+    // Changes that were not merged in the last second.
     "parcel_count_changes",
     // Servers, and keys of this second.
     "rate_limit_servers",

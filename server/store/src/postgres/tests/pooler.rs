@@ -6,7 +6,7 @@ use std::{
     process::{Child, Stdio},
 };
 
-use crate::postgres::test_util::cluster::{as_owner, empty_database, place};
+use crate::postgres::test_util::cluster::{as_owner, empty_database, socket_and_name};
 use crate::{Store, postgres::Address, tests::conformance::SECRET};
 
 const SCRIPT: &str = r#"
@@ -39,7 +39,7 @@ const PROGRAM: &str = "/usr/sbin/pgbouncer";
 /// Starts PgBouncer in front of a database's cluster, with an additional setting, until the standard input of the
 /// returned process is closed. Returns the process, and the database's address through PgBouncer.
 fn start(database: &Address, setting: &str) -> (Child, Address) {
-    let (cluster, name) = place(database);
+    let (cluster, name) = socket_and_name(database);
     let mut command = as_owner("sh");
     command.args(["-c", SCRIPT, "sh", PROGRAM, cluster.to_str().unwrap(), setting]);
     let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

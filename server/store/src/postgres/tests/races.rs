@@ -1,4 +1,4 @@
-//! Actions of one server between two statements of another, in whose place the test keeps a transaction open.
+//! Races between servers: one acts between two statements of another, which is represented by an open transaction.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};

@@ -14,8 +14,8 @@ use crate::{
 };
 
 const PARCELS: usize = 2_000;
-/// Number of scans that a carrier sends at once, roughly: parcels that were made together are scanned together, and are
-/// on one page.
+/// Approximate number of scans that a carrier sends at once. Parcels that are created together are scanned together,
+/// and their rows are on one page.
 const SCANS: usize = 40;
 const STATES: [State; 4] =
     [State::PickedUp, State::InTransit, State::OutForDelivery, State::Delivered];

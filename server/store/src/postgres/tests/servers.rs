@@ -14,7 +14,8 @@ use parcelo_domain::{
 use tokio::sync::Barrier;
 
 use crate::postgres::test_util::cluster::{
-    admit, database, empty_database, query, repeated, run_sql, server, two_servers, writer,
+    commit_until_known, database, empty_database, query, run_sql, server, set_connections_allowed,
+    two_servers, writer_pid,
 };
 use crate::{
     CommitOutcome, Store, StoreError,
@@ -181,7 +182,7 @@ async fn terminated_connections_lose_and_repeat_no_write() {
     let Some((store, address)) = server().await else { return };
     let (mut committed, mut unknown) = (0, 0);
     for round in 0..12_u32 {
-        let connection = writer(&store).await;
+        let connection = writer_pid(&store).await;
         let writes = (0..40_u32).map(|place| {
             let number = round * 40 + place;
             let changes = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
@@ -202,7 +203,7 @@ async fn terminated_connections_lose_and_repeat_no_write() {
                     unknown += 1;
                     // As its caller does: the same again, under the same key.
                     let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
-                    let outcome = repeated(&store, again).await;
+                    let outcome = commit_until_known(&store, again).await;
                     let is_done = matches!(
                         outcome,
                         CommitOutcome::Committed | CommitOutcome::IdempotencyTaken(_)
@@ -231,12 +232,12 @@ async fn wait_until_readable(store: &Store, wanted: bool) {
 async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
     let Some((store, address)) = server().await else { return };
     wait_until_readable(&store, true).await;
-    admit(&address, false);
+    set_connections_allowed(&address, false);
     wait_until_readable(&store, false).await;
     let refused = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
     assert!(store.read_only_reason().is_none(), "the store waits for it");
-    admit(&address, true);
+    set_connections_allowed(&address, true);
     wait_until_readable(&store, true).await;
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!store.is_new().await.unwrap());
@@ -255,7 +256,7 @@ async fn a_busy_server_notices_a_lost_database() {
             writes.commit(create(sandbox(1), &format!("SB-STREAM-{number:06}"), number)).await;
         }
     });
-    admit(&address, false);
+    set_connections_allowed(&address, false);
     wait_until_readable(&store, false).await;
     is_over.store(true, Ordering::Relaxed);
     stream.await.unwrap();

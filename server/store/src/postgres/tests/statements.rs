@@ -4,7 +4,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{Changes, State, sample::TEST_AUTHOR};
 
 use crate::postgres::test_util::{
-    cluster::{database, writer},
+    cluster::{database, writer_pid},
     statements::SENT,
 };
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// Opens a store on a new database. Returns it with its writer's backend.
+/// Opens a store on a new database. Returns it with the process id of its writer's backend.
 async fn store() -> Option<(Store, i32)> {
     let store = Store::connect(database()?, SECRET).await.unwrap();
-    let writer = writer(&store).await;
+    let writer = writer_pid(&store).await;
     Some((store, writer))
 }
 

@@ -1,5 +1,5 @@
-//! The outbox: values that are maintained next to its rows always equal those computed from all rows, and writes of many
-//! rows go in pages.
+//! The outbox: values that are maintained next to its rows always equal those computed from all rows, and writes of
+//! many rows are made in pages.
 
 use parcelo_domain::{
     Millis,

@@ -230,8 +230,8 @@ async fn an_unreadable_row_is_reported_as_damaged() {
     assert!(!text.contains("SB-NUMBER"), "{text}");
 }
 
-/// Spoils the page that holds these bytes, as a bad sector does.
-fn spoil_page_with(file: &Path, text: &[u8]) {
+/// Corrupts the page that holds these bytes, as a bad sector does.
+fn corrupt_page_with(file: &Path, text: &[u8]) {
     const PAGE: usize = 4_096;
     let mut bytes = std::fs::read(file).unwrap();
     // A page that was split keeps its old content in its free space: the last one has the row.
@@ -251,7 +251,7 @@ async fn a_damaged_page_affects_only_its_own_rows() {
     let damaged = row(&store, &number(3)).await.unwrap();
     store.close().await;
     // The number directly followed by the id occurs in the row, and in no index.
-    spoil_page_with(&test_file.file, &[number(3).as_bytes(), &damaged.id.to_bytes()].concat());
+    corrupt_page_with(&test_file.file, &[number(3).as_bytes(), &damaged.id.to_bytes()].concat());
     let store = test_file.open();
     let number_of = |n| parcelo_types::TrackingNumber::parse(&number(n)).unwrap();
     assert!(store.parcel(parcelo_types::Environment::Sandbox, &number_of(3)).await.is_err());

@@ -22,7 +22,7 @@ use crate::{
     sqlite::{connection, group, health::Health, identity::IfEmpty, key_index::KeyIndex},
 };
 
-fn memory() -> Connection {
+fn memory_database() -> Connection {
     connection::memory_with_schema().unwrap()
 }
 
@@ -60,12 +60,12 @@ fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
 
 #[test]
 fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
-    assert_only_the_sixth_is_undone(&memory(), &Changes { now: PANIC, ..order(5) });
+    assert_only_the_sixth_is_undone(&memory_database(), &Changes { now: PANIC, ..order(5) });
 }
 
 #[test]
 fn an_error_of_a_statement_undoes_only_its_write() {
-    let db = memory();
+    let db = memory_database();
     // The statement fails after the parcel of its order was written.
     db.execute_batch(&format!(
         "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
@@ -79,7 +79,7 @@ fn an_error_of_a_statement_undoes_only_its_write() {
 
 #[test]
 fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
-    let db = memory();
+    let db = memory_database();
     let rows_of = |group| {
         let before = db.total_changes();
         (commit_as_group(&db, group), db.total_changes() - before)
@@ -98,7 +98,7 @@ fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
 
 #[test]
 fn a_half_done_refused_write_is_undone_alone() {
-    let db = memory();
+    let db = memory_database();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
     let select = select_parcels!("", by_number!());
@@ -118,7 +118,7 @@ fn a_half_done_refused_write_is_undone_alone() {
 
 #[test]
 fn a_commit_writes_each_count_once() {
-    let db = memory();
+    let db = memory_database();
     db.execute_batch(
         "CREATE TEMP TABLE writes (n); \
          CREATE TEMP TRIGGER added AFTER INSERT ON main.parcel_counts BEGIN INSERT INTO writes VALUES (1); END; \
@@ -158,7 +158,7 @@ fn commit_between_orders(
 
 #[test]
 fn a_plain_call_sees_counts_of_earlier_group_writes() {
-    let db = memory();
+    let db = memory_database();
     let counted = |db: &Connection| {
         db.query_row("SELECT sum(total) FROM parcel_counts", [], |row| row.get(0))
     };
@@ -168,7 +168,7 @@ fn a_plain_call_sees_counts_of_earlier_group_writes() {
 
 #[test]
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
-    let db = memory();
+    let db = memory_database();
     commit_between_orders(&db, |db| {
         poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0)
     });
@@ -216,7 +216,7 @@ fn damaged_counts_fail_orders_and_nothing_else() {
 #[test]
 fn a_refusal_may_refer_to_a_row_of_its_own_group() {
     let answers = commit_as_group(
-        &memory(),
+        &memory_database(),
         vec![
             create(sandbox(1), "SB-SUCCESS-0001", 1),
             create(sandbox(1), "SB-SUCCESS-0001", 1),

@@ -134,7 +134,7 @@ async fn a_start_loads_all_keys_with_few_record_reads() {
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     let unchunked = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
-    assert!(count(&store, unchunked) < key_chunks::ROWS);
+    assert!(count(&store, unchunked) < key_chunks::ROWS_PER_CHUNK);
     for number in 0..1_000 {
         assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
     }
@@ -296,7 +296,7 @@ async fn chunks_are_written_while_another_process_writes() {
     }
     let unchunked = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
     assert!(
-        count(&store, unchunked) < 2 * key_chunks::ROWS,
+        count(&store, unchunked) < 2 * key_chunks::ROWS_PER_CHUNK,
         "a start reads the records after them"
     );
 }

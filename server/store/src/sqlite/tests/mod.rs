@@ -23,7 +23,7 @@ use super::{StoreError, group, health::Health, key_index::KeyIndex};
 use crate::{
     CommitOutcome, Store,
     erase::Eraser,
-    generations::home,
+    generations::own_number,
     pages::Budget,
     sql::{Sql, params},
     tests::conformance::{self, SECRET},
@@ -109,7 +109,7 @@ pub(super) async fn erase_some(store: &Store, sandbox: Tenant, rows: u64) -> Del
     let page = async move |db: Sql<'_>| {
         let first = concat!(
             "SELECT number FROM ended_generations WHERE ",
-            home!("number"),
+            own_number!("number"),
             " = $1 ORDER BY number LIMIT 1"
         );
         let first = db.first(first, params![sandbox.number()], |row| row.get::<i64>(0)).await?;

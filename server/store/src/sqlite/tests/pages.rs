@@ -79,9 +79,10 @@ fn scattered_number(n: u32) -> String {
     format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
 }
 
+/// The words that mark the data of each owner.
 const OWNERS: [&str; 3] = ["ZANAHORIA", "PEREJIL", "CALABAZA"];
 
-/// Creates orders for the owners in turn, each with its owner's word in every text column.
+/// Creates orders for the owners in turn, each with its owner's marker in every text column.
 async fn create_marked_orders(store: &Store, owners: &[&str], orders: u32) {
     let count = u32::try_from(owners.len()).unwrap();
     let mut all = Vec::new();
@@ -142,7 +143,7 @@ async fn wait_until_truncated(test_file: &TestFile, store: &Store) {
     .await;
 }
 
-/// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
+/// Returns the number of occurrences of an owner's marker in a database, its log and a backup of it.
 fn count_occurrences(test_file: &TestFile, owner: &str) -> [usize; 3] {
     let copy = test_file.beside(&format!("copy-of-{owner}.db"));
     crate::backup(&test_file.beside("parcelo.db"), &copy).unwrap();

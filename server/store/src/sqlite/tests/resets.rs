@@ -224,7 +224,7 @@ async fn pages_are_bounded_and_delete_all_counted_rows() {
     loop {
         let before = changed();
         let (deleted, is_more) = erase_page(&store, 50).await;
-        // Besides its rows a page records its highest parcel, and its last one is deleted with all its terms.
+        // In addition to its rows, a page records its highest parcel and deletes all terms of its last one.
         assert!(changed() - before <= 50 + 2 + 8);
         (pages, erased) = (pages + 1, add_counts(erased, deleted));
         if !is_more {

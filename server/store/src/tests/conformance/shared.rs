@@ -1,5 +1,5 @@
-//! State that servers of one database share beside its data. A file has one server, for which the same tests
-//! must pass.
+//! State that the servers of one database share in addition to its data. A file has one server, for which the
+//! same tests must pass.
 
 use parcelo_domain::shared_limit::{LimitClaim, SharedKey};
 

@@ -76,7 +76,7 @@ pub(crate) fn outcome(at: Millis, status: u16) -> AttemptResult {
     AttemptResult { at, millis: 1, response: Ok(response) }
 }
 
-/// Creates a tenant with an endpoint and this many waiting tests.
+/// Creates a tenant with an endpoint and this many waiting test events.
 async fn tenant_with_endpoint(store: &Store, events: u64) -> Tenant {
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
