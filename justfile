@@ -85,7 +85,7 @@ upgrade previous:
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:
-    PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
+    PARCELO_BLESS=1 cargo test -p parcelo-service -p parcelo-process --lib document
     PARCELO_BLESS=1 cargo test -p parcelo-tidy the_public_api -- --ignored
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 

@@ -14,59 +14,29 @@
 //! # }
 //! ```
 //!
-//! What integrators use is [`mock`]; [`process`] is the command's entry. The rest is private;
-//! ARCHITECTURE.md in the repository says what is where.
+//! What integrators use is [`mock`]; [`process`] is the command's entry. ARCHITECTURE.md in the repository says what is
+//! where.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The mock server alone leaves out the operators' side; that what is left is used, the whole build shows.
-#![cfg_attr(
-    not(feature = "server"),
-    allow(dead_code, unused_imports, reason = "used by the operators' side")
-)]
 
 #[cfg(all(doctest, feature = "sdk"))]
 #[doc = include_str!("../../docs/testing.md")]
 mod testing {}
 
-mod http;
-mod mail;
-pub mod mock;
 #[cfg(feature = "server")]
-pub mod process;
-mod service;
-mod shell;
-#[cfg(test)]
-#[path = "../tests/waiting/mod.rs"]
-mod waiting;
-mod webhook;
-mod wording;
+#[doc(inline)]
+pub use parcelo_process as process;
+#[doc(inline)]
+pub use parcelo_service::mock;
 
 /// Items that this repository's own tests and benches use; they change without notice.
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
 /// `tests/it/webhook_listen.rs`, `tests/it/day/office.rs`, `tests/crash`,
-/// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
+/// `server/benches` (`costs`, `load`, `webhooks`), `server/tests/sdk/limits.rs` and the checks of the
 /// repository in `tests/tidy`.
 #[doc(hidden)]
 pub mod internals {
-    #[cfg(feature = "server")]
-    pub use crate::{http::admin_router, service::passwords::hash_password};
-    pub use crate::{
-        http::{
-            Api,
-            listen::{Listener, Stop},
-            router,
-        },
-        service::{
-            Service,
-            authentication::Caller,
-            credentials::NewKeyRequest,
-            endpoints::EndpointRequest,
-            idempotency::KeyedRequest,
-            settings::{Limits, Settings},
-        },
-        webhook::WebhookDispatcher,
-    };
     pub use parcelo_domain::{
         Millis,
         audit::Actor,
@@ -87,6 +57,24 @@ pub mod internals {
             retry::{AttemptResult, DeliveryError, EndpointResponse},
             target::{AllowedHosts, MAX_URL_CHARS, WebhookAllowance},
         },
+    };
+    #[cfg(feature = "server")]
+    pub use parcelo_process::{passwords::hash_password, routes::admin_router};
+    pub use parcelo_service::{
+        http::{
+            Api,
+            listen::{Listener, Stop},
+            router,
+        },
+        service::{
+            Service,
+            authentication::Caller,
+            credentials::NewKeyRequest,
+            endpoints::EndpointRequest,
+            idempotency::KeyedRequest,
+            settings::{Limits, Settings},
+        },
+        webhook::WebhookDispatcher,
     };
     #[cfg(feature = "postgres")]
     pub use parcelo_store::{Address, CREATE_STATEMENTS};

@@ -128,7 +128,7 @@ fn the_sdk_adds_few_crates_to_reqwest_and_tokio() {
 }
 
 /// Maximum number of crates that the mock server may add to the tests of a program that uses the SDK.
-const MAX_MOCK_CRATES: usize = 40;
+const MAX_MOCK_CRATES: usize = 42;
 
 #[test]
 fn the_mock_server_adds_few_crates_to_the_sdk() {

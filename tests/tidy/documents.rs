@@ -160,10 +160,11 @@ fn the_architecture_names_every_folder_and_only_real_paths() {
         "sdk/types/",
         "server/domain/",
         "server/label/",
+        "server/process/",
+        "server/service/",
         "server/store/",
         "server/system/",
         "server/wire/",
-        "server/src/",
         "cli/",
     ])
     .into_iter()

@@ -17,15 +17,14 @@ const fn rule(folder: &'static str, forbidden: &'static [&'static [&'static str]
 }
 
 /// The modules around the service, which nothing inside it may use.
-const OUTER_MODULES: &[&str] =
-    &["crate::http", "crate::mail", "crate::mock", "crate::process", "crate::webhook"];
+const OUTER_MODULES: &[&str] = &["crate::http", "crate::mail", "crate::mock", "crate::webhook"];
 const HTTP_CRATES: &[&str] = &["axum", "hyper", "reqwest"];
 const CLIENT_MODULES: &[&str] = &["crate::client", "crate::blocking", "reqwest", "tokio"];
 const IO_AND_CLOCK: &[&str] = &["std::fs", "tokio", "parcelo_system"];
 const DATABASES: &[&str] = &["rusqlite", "tokio_postgres"];
 /// Names that the senders of webhooks and e-mails must not use: the service gives them what is to be sent.
 const NOT_FOR_SENDERS: &[&str] =
-    &["crate::http", "crate::mock", "crate::process", "parcelo_store", "parcelo_label", "axum"];
+    &["crate::http", "crate::mock", "parcelo_store", "parcelo_label", "axum"];
 const SOCKETS: &[&str] = &[
     "std::net::TcpListener",
     "std::net::TcpStream",
@@ -43,22 +42,23 @@ const LAYER_RULES: &[LayerRule] = &[
     rule("server/domain/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),
     rule("server/store/src/", &[HTTP_CRATES, &["parcelo_label"]]),
-    rule("server/src/", &[DATABASES]),
+    rule("server/process/src/", &[DATABASES]),
+    rule("server/service/src/", &[DATABASES]),
     rule("server/wire/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
-    rule("server/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
-    rule("server/src/webhook/", &[NOT_FOR_SENDERS]),
-    rule("server/src/mail/", &[NOT_FOR_SENDERS]),
+    rule("server/service/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
+    rule("server/service/src/webhook/", &[NOT_FOR_SENDERS]),
+    rule("server/service/src/mail/", &[NOT_FOR_SENDERS]),
     rule(
-        "server/src/http/",
-        &[&["crate::mail", "crate::mock", "crate::process", "crate::webhook", "reqwest"]],
+        "server/service/src/http/",
+        &[&["crate::mail", "crate::mock", "crate::webhook", "reqwest"]],
     ),
     LayerRule {
         folder: "server/",
         except: &[
-            "server/src/http/",
-            "server/src/mock/",
-            "server/src/process/serve",
-            "server/src/webhook/",
+            "server/process/src/serve",
+            "server/service/src/http/",
+            "server/service/src/mock/",
+            "server/service/src/webhook/",
             "server/store/src/postgres/test_util/",
         ],
         forbidden: &[SOCKETS],

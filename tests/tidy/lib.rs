@@ -29,12 +29,14 @@ use std::collections::BTreeMap;
 use self::sources::{Source, all_files};
 
 /// The root file of each crate that is installed or imported.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "sdk/src/lib.rs",
     "sdk/types/src/lib.rs",
     "cli/main.rs",
     "server/domain/src/lib.rs",
     "server/label/src/lib.rs",
+    "server/process/src/lib.rs",
+    "server/service/src/lib.rs",
     "server/store/src/lib.rs",
     "server/system/src/lib.rs",
     "server/wire/src/lib.rs",

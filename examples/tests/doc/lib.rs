@@ -1,0 +1,9 @@
+//! The examples in the documentation of the SDK and the mock server, for `cargo test` to run. Only they use `serde` and
+//! `wiremock` here.
+#![allow(
+    non_camel_case_types,
+    missing_debug_implementations,
+    reason = "generated names of files and lines"
+)]
+
+include!(concat!(env!("OUT_DIR"), "/doc_examples.rs"));

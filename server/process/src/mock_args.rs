@@ -1,0 +1,63 @@
+//! The command line of `parcelo-server mock`.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args as ClapArgs;
+use parcelo_service::mock::{Clock, try_parse_time};
+use url::Url;
+
+use super::shared_args::parse_base_url;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Mock {
+    /// Where to listen; port 0 picks a free port.
+    #[arg(
+        long,
+        env = "PARCELO_MOCK_LISTEN",
+        default_value = "127.0.0.1:0",
+        value_name = "ADDRESS"
+    )]
+    pub(super) listen: SocketAddr,
+    /// The address in links and on labels; if absent, the one that each request calls.
+    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
+    pub(super) base_url: Option<Url>,
+    /// A file to write once it listens: address, API key and process id, as JSON.
+    #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
+    pub(super) ready_file: Option<PathBuf>,
+    /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
+    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = parse_clock)]
+    pub(super) clock: Clock,
+    /// The seed of ids, tracking numbers and keys.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    /// Lift the rate limits; a frozen clock lifts them too. A key's own limit always
+    /// holds.
+    #[arg(long)]
+    pub(super) no_rate_limit: bool,
+    /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and exit with its
+    /// code.
+    #[arg(long, value_name = "COMMAND", value_parser = parse_command)]
+    pub(super) exec: Option<String>,
+}
+
+fn parse_clock(text: &str) -> Result<Clock, String> {
+    let (kind, time) = text.split_once('=').unwrap_or((text, ""));
+    let is_time = try_parse_time(time).is_some();
+    match kind {
+        "system" if time.is_empty() => Ok(Clock::system()),
+        "frozen" if is_time => Ok(Clock::frozen(time)),
+        "ticking" if is_time => Ok(Clock::ticking(time)),
+        _ => {
+            Err("expected system, frozen=TIME or ticking=TIME, with a time such as 2026-01-05T08:00:00Z"
+                .to_owned())
+        }
+    }
+}
+
+/// Refuses an empty command, which a shell would run with success.
+fn parse_command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("expected a command that runs the suite, such as 'pytest'".to_owned());
+    }
+    Ok(text.to_owned())
+}

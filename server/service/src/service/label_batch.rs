@@ -1,0 +1,148 @@
+//! Label batches: many labels as one file (docs/api.md, Download many labels).
+
+use parcelo_domain::{
+    Refusal, Tenant,
+    limit::{Admission, Quota},
+};
+use parcelo_label::LabelLayout;
+use parcelo_types::{
+    Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
+    model::RejectedParcel,
+    rules::{self, ListQuery},
+};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{
+    Caller, Service,
+    parcels::{drawing_failed, split_item_error},
+};
+
+/// Maximum number of batches drawn at once. Each holds up to 100 labels in memory, and a thread for tens of
+/// milliseconds: more at once would leave no processor to other requests.
+const MAX_BATCHES_AT_ONCE: usize = 2;
+
+#[derive(Debug)]
+pub(super) struct BatchPermits(Semaphore);
+
+impl Default for BatchPermits {
+    fn default() -> Self {
+        Self(Semaphore::new(MAX_BATCHES_AT_ONCE))
+    }
+}
+
+/// A file of several labels.
+#[derive(Debug)]
+pub struct LabelBatch {
+    /// The format.
+    pub format: LabelFormat,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+impl Service {
+    /// Draws the labels of up to 100 of the caller's parcels. Each label counts as a request, so the remaining quota is
+    /// returned too.
+    pub async fn draw_label_batch(
+        &self,
+        caller: &Caller,
+        body: &Value,
+    ) -> Result<(LabelBatch, Quota), Refusal> {
+        let request = rules::check_label_batch(body)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let now = self.now();
+        // The middleware has counted the first one.
+        let more = u32::try_from(request.tracking_numbers.len()).unwrap_or(u32::MAX) - 1;
+        let quota = match self.admit_more(caller, more, now) {
+            Admission::Granted(quota) => quota,
+            Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.retry_after(now))),
+        };
+        let batch = self.draw_labels(caller.tenant(), request.tracking_numbers, request.format);
+        Ok((batch.await?, quota))
+    }
+
+    /// Draws the labels of a tenant's parcels. The caller has checked that the numbers are few enough and unique.
+    async fn draw_labels(
+        &self,
+        tenant: Tenant,
+        numbers: Vec<String>,
+        format: LabelFormat,
+    ) -> Result<LabelBatch, Refusal> {
+        let permit = self.label_batches.0.acquire().await;
+        let _permit = permit.map_err(|_closed| Refusal::unavailable())?;
+        let (mut labels, mut rejected) = (Vec::new(), Vec::new());
+        for (index, number) in numbers.iter().enumerate() {
+            match self.lay_out_label(tenant, number).await? {
+                Ok(label) => labels.push(label),
+                Err((refusal, status)) => {
+                    let field = format!("trackingNumbers[{index}]");
+                    let mut parcel = RejectedParcel::new(field, number, refusal.to_item());
+                    parcel.status = status;
+                    rejected.push(parcel);
+                }
+            }
+        }
+        if !rejected.is_empty() {
+            let details = json!({ "errors": rejected });
+            return Err(Refusal::from(ErrorCode::LabelsRejected).with_details(details));
+        }
+        // Drawing 100 labels would block this thread, and other requests with it, for too long.
+        let drawn =
+            tokio::task::spawn_blocking(move || parcelo_label::draw_all(&labels, format)).await;
+        let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(drawing_failed)?;
+        Ok(LabelBatch { format, bytes })
+    }
+
+    /// Draws the labels on a page of a tenant's list of parcels. Parcels without a label are left out.
+    pub async fn draw_page_labels(
+        &self,
+        tenant: Tenant,
+        query: &ListQuery,
+        format: LabelFormat,
+    ) -> Result<LabelBatch, Refusal> {
+        let (found, _) = self.list_tenant_parcels(tenant, query, Language::En).await?;
+        let with_label = found.into_iter().filter(|parcel| has_label(&parcel.status));
+        let numbers: Vec<_> = with_label.map(|parcel| parcel.tracking_number.to_string()).collect();
+        if numbers.is_empty() {
+            return Err(ErrorCode::LabelNotFound.into());
+        }
+        self.draw_labels(tenant, numbers, format).await
+    }
+
+    /// Draws the labels of all parcels under a tenant's air waybill, in the manifest's order.
+    pub async fn draw_manifest_labels(
+        &self,
+        tenant: Tenant,
+        awb: &str,
+        format: LabelFormat,
+    ) -> Result<LabelBatch, Refusal> {
+        let awb = Awb::parse(awb).map_err(|_| ErrorCode::ManifestNotFound)?;
+        let manifest = self.store.manifest_inputs(tenant, &awb, &[]).await?.known;
+        let numbers = manifest.ok_or(ErrorCode::ManifestNotFound)?.tracking_numbers;
+        let numbers = numbers.iter().map(|number| number.as_str().to_owned()).collect();
+        self.draw_labels(tenant, numbers, format).await
+    }
+
+    /// Lays out a parcel's label, or returns the refusal and the status of a parcel without one. An `Err` ends the
+    /// whole request.
+    async fn lay_out_label(&self, tenant: Tenant, number: &str) -> Result<LayoutResult, Refusal> {
+        let (parcel, order) =
+            match split_item_error(self.load_owned_parcel_with_order(tenant, number).await)? {
+                Ok(found) => found,
+                Err(refusal) => return Ok(Err((refusal, None))),
+            };
+        self.warn_about_local_link(tenant.environment);
+        let status = parcel.state.into();
+        match self.with_label_data(&parcel, &order, parcelo_label::lay_out).await {
+            Err(refusal) if refusal.code == ErrorCode::ServiceUnavailable => Err(refusal),
+            layout => Ok(layout.map_err(|refusal| (refusal, Some(status)))),
+        }
+    }
+}
+
+/// Returns `true` if a parcel with this status has a label to download.
+pub fn has_label(status: &ParcelStatus) -> bool {
+    !matches!(status, ParcelStatus::Ordered | ParcelStatus::Voided)
+}
+
+type LayoutResult = Result<LabelLayout, (Refusal, Option<ParcelStatus>)>;
