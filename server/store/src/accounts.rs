@@ -68,13 +68,13 @@ impl Store {
     /// Returns an account that is known to exist.
     pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
         let sql = format!("{SELECT} WHERE id = $1");
-        self.query(async move |db| db.only(&sql, params![account], read_account).await).await
+        self.query(async move |db| db.query_one(&sql, params![account], read_account).await).await
     }
 
     /// Returns every account, oldest first.
     pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
         let sql = format!("{SELECT} ORDER BY id");
-        self.query(async move |db| db.each(&sql, &[], read_account).await).await
+        self.query(async move |db| db.query_map(&sql, &[], read_account).await).await
     }
 
     /// Returns what receivers see of an account. It is empty if it was never set, or if another version wrote a row

@@ -21,7 +21,7 @@ pub(super) type CountingTurn = tokio::sync::Mutex<()>;
 
 impl ActiveResets {
     /// Adds a request, which ends when the returned value is dropped.
-    pub(super) fn request(&mut self, sandbox: Tenant) -> Arc<CountingTurn> {
+    pub(super) fn add_request(&mut self, sandbox: Tenant) -> Arc<CountingTurn> {
         self.requests.retain(|_, turn| turn.strong_count() > 0);
         self.requests.get(&sandbox).and_then(Weak::upgrade).unwrap_or_else(|| {
             let turn = Arc::default();
@@ -34,7 +34,7 @@ impl ActiveResets {
         self.requests.get(&sandbox).is_some_and(|turn| turn.strong_count() > 0)
     }
 
-    pub(super) fn are_erasing(&self) -> bool {
+    pub(super) fn is_erasing(&self) -> bool {
         !self.erasing.is_empty()
     }
 }

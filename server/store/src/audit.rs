@@ -33,16 +33,16 @@ impl Store {
         let read = self.query(async move |db| match account {
             Some(account) => {
                 let sql = entries!("l.at >= $1 AND l.account = $3");
-                db.each(sql, params![since, max, account], read_entry).await
+                db.query_map(sql, params![since, max, account], read_entry).await
             }
-            None => db.each(entries!("l.at >= $1"), params![since, max], read_entry).await,
+            None => db.query_map(entries!("l.at >= $1"), params![since, max], read_entry).await,
         });
         Ok(read.await?.into_iter().flatten().collect())
     }
 
-    /// Deletes the entries from `before` and earlier, page by page, and returns their number.
-    pub async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError> {
-        self.delete_old(old_rows!("audit_log", "id", "at"), before.0).await
+    /// Deletes the entries from `cutoff` and earlier, page by page, and returns their number.
+    pub async fn purge_audit_log(&self, cutoff: Millis) -> Result<u64, StoreError> {
+        self.delete_old(old_rows!("audit_log", "id", "at"), cutoff.0).await
     }
 }
 

@@ -172,14 +172,14 @@ impl Store {
         }
     }
 
-    /// Deletes the rows of a table that are as old as `before`, page by page, and returns their number.
-    pub(super) async fn delete_old(&self, old: OldRows, before: i64) -> Result<u64, StoreError> {
+    /// Deletes the rows of a table that are as old as `cutoff`, page by page, and returns their number.
+    pub(super) async fn delete_old(&self, old: OldRows, cutoff: i64) -> Result<u64, StoreError> {
         match &self.0 {
             Engine::Sqlite(engine) => {
                 let page = move |db: &rusqlite::Connection, max: i64| {
                     let mut rows = 0;
                     for sql in old.sqlite {
-                        rows = db.prepare_cached(sql)?.execute([before, max])?;
+                        rows = db.prepare_cached(sql)?.execute([cutoff, max])?;
                     }
                     Ok(rows)
                 };
@@ -189,7 +189,7 @@ impl Store {
                 deleted
             }
             #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.delete_old(old.postgres, before).await,
+            Engine::Postgres(engine) => engine.delete_old(old.postgres, cutoff).await,
         }
     }
 }

@@ -8,7 +8,7 @@ use parcelo_types::TrackingNumber;
 
 use super::{
     Store, StoreError,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     sql::{Row, Sql, SqlResult, params},
 };
 
@@ -44,10 +44,10 @@ impl Store {
                  e.at, e.location, e.description, e.code, e.refused_at \
                  FROM carrier_exceptions AS e JOIN carriers AS c ON c.id = e.carrier \
                  JOIN parcels AS p ON p.id = e.parcel WHERE e.tenant = ",
-                current!("$1"),
+                current_generation!("$1"),
                 " ORDER BY e.id DESC LIMIT $2"
             );
-            db.each(sql, params![tenant.number(), max], read_exception).await
+            db.query_map(sql, params![tenant.number(), max], read_exception).await
         })
         .await
     }
@@ -68,7 +68,7 @@ pub(super) async fn record_accepted(db: Sql<'_>, event: &AcceptedCarrierEvent) -
     Ok(db.execute(sql, params).await? == 1)
 }
 
-/// Logs a refused event of a tenant's present generation. An event that is refused again becomes the latest.
+/// Logs a refused event of a tenant's current generation. An event that is refused again becomes the latest.
 pub(super) async fn log_exception(
     db: Sql<'_>,
     (tenant, exception): (i64, &CarrierException),
@@ -101,7 +101,7 @@ pub(super) async fn log_exception(
 
 fn read_exception(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {
     let scan = Scan {
-        state: row.numbered(7, State::from_number)?,
+        state: row.parse_number(7, State::from_number)?,
         at: row.get(8)?,
         location: row.get(9)?,
         description: row.get(10)?,
@@ -115,7 +115,7 @@ fn read_exception(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {
     let exception = CarrierException {
         tenant: Tenant::from_number(row.get(2)?),
         parcel: row.get(5)?,
-        from: row.numbered(6, State::from_number)?,
+        from: row.parse_number(6, State::from_number)?,
         report,
         refused_at: row.get(12)?,
     };

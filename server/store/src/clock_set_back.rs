@@ -42,7 +42,7 @@ async fn next_page(db: Sql<'_>, after: i64, now: Millis) -> SqlResult<Vec<i64>> 
         is_current!("tenant"),
         " AND {|+}id > $2 ORDER BY {|+}id LIMIT $3"
     );
-    db.each(sql, params![now, after, MAX_ROWS_PER_COMMIT], |row| row.get(0)).await
+    db.query_map(sql, params![now, after, MAX_ROWS_PER_COMMIT], |row| row.get(0)).await
 }
 
 /// Moves rows to earlier times. A first attempt becomes due at once, and a lease ends after its usual duration. A retry

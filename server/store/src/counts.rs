@@ -10,7 +10,7 @@ use parcelo_types::CountryCode;
 
 use super::{
     columns::{is_among, join_with_commas},
-    generations::current,
+    generations::current_generation,
     sql::{Row, Sql, SqlResult, params},
 };
 
@@ -61,7 +61,7 @@ macro_rules! counts {
             " FROM {all_counts|parcel_counts ",
             $index,
             "} WHERE tenant = ",
-            current!("$1"),
+            current_generation!("$1"),
             " AND day >= $2 AND day < $3 \
              AND {($4::smallint IS NULL OR state = $4) AND ($5::text IS NULL OR country = $5)|",
             $filter,
@@ -86,31 +86,31 @@ pub(super) const fn count_statements(query: TotalsQuery) -> [&'static str; 2] {
 }
 
 /// Returns the number of parcels of each day, latest first, and their total. `SQLite` reads days only until they have
-/// `enough` parcels. Days without parcels are omitted.
+/// `needed` parcels. Days without parcels are omitted.
 pub(super) async fn count_by_day(
     db: Sql<'_>,
     query: TotalsQuery,
-    enough: u64,
+    needed: u64,
 ) -> SqlResult<(Vec<(i64, u64)>, u64)> {
     let [all, by_day] = count_statements(query);
     let TotalsQuery { tenant, first, end, state, country } = query;
     let mut params = params![tenant.number(), first, end, state, country].to_vec();
     if !db.is_postgres() {
-        params.push(enough.into());
+        params.push(needed.into());
     }
     let number = |row: &Row<'_>, column| row.get::<i64>(column).map(i64::unsigned_abs);
-    let days = db.each(by_day, &params, |row| Ok((row.get(0)?, number(row, 1)?))).await?;
+    let days = db.query_map(by_day, &params, |row| Ok((row.get(0)?, number(row, 1)?))).await?;
     let total = if db.is_postgres() {
         days.iter().map(|(_, parcels)| parcels).sum()
     } else if (first, end) == ALL_DAYS {
         let sql = concat!(
             "SELECT coalesce(sum(total), 0) FROM parcel_totals WHERE tenant = ",
-            current!("$1"),
+            current_generation!("$1"),
             " AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR country = $3)"
         );
-        db.only(sql, params![tenant.number(), state, country], |row| number(row, 0)).await?
+        db.query_one(sql, params![tenant.number(), state, country], |row| number(row, 0)).await?
     } else {
-        db.only(all, &params, |row| number(row, 0)).await?
+        db.query_one(all, &params, |row| number(row, 0)).await?
     };
     Ok((days, total))
 }
@@ -123,13 +123,13 @@ pub(super) async fn activity(
 ) -> SqlResult<Vec<ParcelCount>> {
     let sql = concat!(
         "SELECT day, state, country, sum(total){::bigint|} FROM {all_counts|parcel_counts} WHERE tenant = ",
-        current!("$1"),
+        current_generation!("$1"),
         " AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 ORDER BY day, state, country"
     );
-    db.each(sql, params![tenant.number(), first], |row| {
+    db.query_map(sql, params![tenant.number(), first], |row| {
         Ok(ParcelCount {
             created_day: row.get(0)?,
-            state: row.numbered(1, State::from_number)?,
+            state: row.parse_number(1, State::from_number)?,
             country: row.parse(2, CountryCode::parse)?,
             parcels: row.get::<i64>(3)?.unsigned_abs(),
         })
@@ -172,7 +172,7 @@ pub(super) async fn delete_generation_counts(db: Sql<'_>, number: i64) -> SqlRes
         &["parcel_totals", "outbox_counts"]
     };
     for table in ["parcel_counts"].iter().chain(others) {
-        db.delete_of_tenant(table, number).await?;
+        db.delete_tenant_rows(table, number).await?;
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ impl StoredScope for ApiKeyScope {
 
     fn read(row: &Row<'_>) -> SqlResult<Self> {
         let [tenant, account, countries, ip_list, rate_limit] =
-            [0, 1, 2, 3, 4].map(|place| FIRST_SCOPE_COLUMN + place);
+            [0, 1, 2, 3, 4].map(|offset| FIRST_SCOPE_COLUMN + offset);
         Ok(Self {
             tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,
@@ -167,7 +167,7 @@ impl Store {
             for (sql, params) in S::insertion(&new) {
                 db.execute(sql, &params).await?;
             }
-            let created = db.expect(find_by_id(db, &new.id).await?)?;
+            let created = db.require(find_by_id(db, &new.id).await?)?;
             audit::record(db, &by, &audited_change(&created, S::CREATED)).await?;
             Ok(created)
         })
@@ -183,7 +183,7 @@ impl Store {
         self.query(async move |db| find_by_id(db, &id).await).await
     }
 
-    /// Returns the credential whose present secret has this hash, revoked or not.
+    /// Returns the credential whose current secret has this hash, revoked or not.
     pub async fn credential_by_hash<S: StoredScope>(
         &self,
         hash: &[u8; 32],
@@ -344,7 +344,7 @@ async fn find<S: StoredScope>(
         S::COLUMNS_FROM
     );
     let (mut version, mut credentials) = (ALL_CREDENTIALS, Vec::new());
-    for (changed, credential) in db.each(&sql, params, read).await? {
+    for (changed, credential) in db.query_map(&sql, params, read).await? {
         version = version.max(changed);
         credentials.push(credential);
     }
@@ -358,7 +358,7 @@ async fn find<S: StoredScope>(
         let secret =
             |row: &Row<'_>| Ok((row.get(0)?, OldSecret { hash: row.get(1)?, until: row.get(2)? }));
         let mut old = HashMap::<i64, Vec<OldSecret>>::new();
-        for (key, secret) in db.each(&sql, params, secret).await? {
+        for (key, secret) in db.query_map(&sql, params, secret).await? {
             old.entry(key).or_default().push(secret);
         }
         for credential in &mut credentials {

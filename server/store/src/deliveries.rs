@@ -12,7 +12,7 @@ use ulid::Ulid;
 use super::generations::is_current_locked;
 use super::{
     Backlog, Engine, Store, StoreError,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     old_rows::OldRows,
     outbox,
     sql::{Row, Sql, SqlResult, params},
@@ -40,8 +40,8 @@ impl Store {
         }
     }
 
-    /// Deletes events from `before` or earlier with their logs, page by page.
-    pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
+    /// Deletes events from `cutoff` or earlier with their logs, page by page.
+    pub async fn purge_outbox(&self, cutoff: Millis) -> Result<usize, StoreError> {
         let old = OldRows {
             sqlite: &[
                 concat!("DELETE FROM webhook_attempts WHERE outbox IN ", first_rows!()),
@@ -55,7 +55,7 @@ impl Store {
                 " AND created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
             )),
         };
-        Ok(usize::try_from(self.delete_old(old, before.0).await?).unwrap_or(usize::MAX))
+        Ok(usize::try_from(self.delete_old(old, cutoff.0).await?).unwrap_or(usize::MAX))
     }
 
     /// Returns the tenant's latest events and their attempts, newest first.
@@ -86,7 +86,7 @@ impl Store {
                 () => {
                     concat!(
                         "(SELECT id FROM outbox WHERE tenant = ",
-                        current!("$1"),
+                        current_generation!("$1"),
                         " ORDER BY id DESC LIMIT $2 OFFSET $3)"
                     )
                 };
@@ -102,7 +102,7 @@ impl Store {
             );
             let params = params![tenant.number(), max, skipped];
             let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_delivery(row)));
-            let found = db.each(&sql, params, read).await?;
+            let found = db.query_map(&sql, params, read).await?;
             let sql = concat!(
                 "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
                  WHERE outbox IN ",
@@ -110,7 +110,7 @@ impl Store {
                 " ORDER BY id"
             );
             let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-            for attempt in db.each(sql, params, |row| Ok(read_attempt(row))).await? {
+            for attempt in db.query_map(sql, params, |row| Ok(read_attempt(row))).await? {
                 if let Some((event, attempt)) = skip_unreadable(attempt)? {
                     attempts.entry(event).or_default().push(attempt);
                 }
@@ -156,7 +156,7 @@ async fn count_backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
             is_current!("tenant")
         )
     };
-    db.each(sql, &[], |row| {
+    db.query_map(sql, &[], |row| {
         Ok(Backlog {
             tenant: Tenant::from_number(row.get(0)?),
             is_held: row.get(1)?,
@@ -183,7 +183,7 @@ fn read_delivery(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
     let status: u8 = row.get(4)?;
     Ok(LoggedDelivery {
         event: Ulid::from_bytes(row.get(1)?),
-        kind: row.numbered(2, WebhookEventKind::from_number)?,
+        kind: row.parse_number(2, WebhookEventKind::from_number)?,
         tracking_number: row.get(3)?,
         delivery_status: DeliveryStatus::ALL
             .get(usize::from(status))

@@ -14,7 +14,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError, audit,
-    generations::current,
+    generations::current_generation,
     outbox::{self, HELD},
     row_sets::column,
     sql::{Row, Sql, SqlResult, params},
@@ -50,7 +50,7 @@ impl Store {
     }
 
     /// Replaces the secret of the tenant's endpoint. The previous secret also signs for a while. Returns `false`, and
-    /// changes nothing, if there is no endpoint, or if `replaced` is passed and is not its present secret.
+    /// changes nothing, if there is no endpoint, or if `replaced` is passed and is not its current secret.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
@@ -87,12 +87,12 @@ impl Store {
     pub async fn disable_endpoint(
         &self,
         tenant: Tenant,
-        why: DisabledBy,
+        reason: DisabledBy,
         by: &Author,
     ) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            if set_disabled_by(db, tenant.number(), Some(why)).await? != Some(true) {
+            if set_disabled_by(db, tenant.number(), Some(reason)).await? != Some(true) {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
@@ -107,7 +107,7 @@ impl Store {
     pub async fn hold_all(&self) -> Result<(), StoreError> {
         let off = self.query(async |db| {
             let sql = "SELECT tenant FROM webhook_endpoints WHERE enabled = FALSE";
-            db.each(sql, &[], |row| row.get(0).map(Tenant::from_number)).await
+            db.query_map(sql, &[], |row| row.get(0).map(Tenant::from_number)).await
         });
         for tenant in off.await? {
             self.hold(tenant).await?;
@@ -124,11 +124,11 @@ impl Store {
         let by = by.clone();
         self.write(async move |db| {
             void_leases(db, tenant, None).await?;
-            db.delete_of_tenant("webhook_old_secrets", tenant.number()).await?;
+            db.delete_tenant_rows("webhook_old_secrets", tenant.number()).await?;
             if db.is_postgres() {
-                db.delete_of_tenant("webhook_successes", tenant.number()).await?;
+                db.delete_tenant_rows("webhook_successes", tenant.number()).await?;
             }
-            if db.delete_of_tenant("webhook_endpoints", tenant.number()).await? == 0 {
+            if db.delete_tenant_rows("webhook_endpoints", tenant.number()).await? == 0 {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookRemoved);
@@ -148,7 +148,7 @@ impl Store {
             let sql = concat!(
                 "SELECT disabled_why, coalesce((SELECT {count(*)|events} \
                  FROM {(SELECT FROM outbox|outbox_counts} WHERE tenant = ",
-                current!("$1"),
+                current_generation!("$1"),
                 " AND {state = 4 LIMIT $2) AS held|held = 1}), 0) \
                  FROM webhook_endpoints WHERE tenant = $1 AND enabled = FALSE"
             );
@@ -181,7 +181,7 @@ impl Store {
         self.write(async move |db| {
             let sql = concat!(
                 "WITH page AS (SELECT id, parcel FROM outbox WHERE tenant = ",
-                current!("$1"),
+                current_generation!("$1"),
                 " AND state < 2 ORDER BY {id|created_at} LIMIT 250) \
                  UPDATE outbox SET state = $2, due = NULL WHERE id IN (SELECT id FROM page UNION \
                  SELECT o.id FROM page JOIN outbox AS o ON o.parcel = page.parcel AND o.state = 0) \
@@ -244,8 +244,8 @@ fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
 }
 
 fn read_disabled_by(row: &Row<'_>, column: usize) -> SqlResult<Option<DisabledBy>> {
-    let why: Option<String> = row.get(column)?;
-    Ok(why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)))
+    let code: Option<String> = row.get(column)?;
+    Ok(code.map(|code| DisabledBy::from_code(&code).unwrap_or(DisabledBy::Operator)))
 }
 
 fn read_secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
@@ -253,7 +253,7 @@ fn read_secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
 }
 
 /// Replaces the secret, and keeps the old secrets that still sign, up to the maximum. Returns `false` if `replaced` is
-/// not the present secret.
+/// not the current secret.
 async fn rotate(
     db: Sql<'_>,
     tenant: i64,
@@ -288,7 +288,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         // The secret of an unreadable endpoint cannot be kept, so a new one replaces it.
         Err(error) if error.is_row_error() => {
             void_leases(db, tenant, Some(now)).await?;
-            db.delete_of_tenant("webhook_endpoints", tenant.number()).await?;
+            db.delete_tenant_rows("webhook_endpoints", tenant.number()).await?;
         }
         Err(error) => return Err(error),
     }
@@ -307,13 +307,13 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         // From then on, triggers maintain the column.
         let due = concat!(
             "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox WHERE tenant = ",
-            current!("$1"),
+            current_generation!("$1"),
             " AND due IS NOT NULL) WHERE tenant = $1"
         );
         db.execute(due, params![tenant.number()]).await?;
     }
     let set = find(db, tenant).await?;
-    db.expect(set)
+    db.require(set)
 }
 
 /// Ends the leases of an endpoint that is removed or replaced, so that the answers of attempts in progress do not
@@ -323,7 +323,7 @@ async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlRes
     let sql = concat!(
         "UPDATE outbox SET {lease_until = NULL, |}leased = FALSE, lease = $3, \
          due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
-        current!("$1"),
+        current_generation!("$1"),
         " AND leased = {TRUE|1}"
     );
     db.execute(sql, params![tenant.number(), due, lease]).await.map(drop)
@@ -352,10 +352,10 @@ async fn lock(db: Sql<'_>, tenant: i64) -> SqlResult<Option<bool>> {
 pub(super) async fn disable_by_server(
     db: Sql<'_>,
     tenant: Tenant,
-    why: DisabledBy,
+    reason: DisabledBy,
     now: Millis,
 ) -> SqlResult<bool> {
-    let was_on = set_disabled_by(db, tenant.number(), Some(why)).await? == Some(true);
+    let was_on = set_disabled_by(db, tenant.number(), Some(reason)).await? == Some(true);
     if was_on {
         let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
         audit::record(db, &Actor::Server.at(now), &change).await?;

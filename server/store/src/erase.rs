@@ -30,7 +30,7 @@ pub(super) const TENANTS: &str = "WITH RECURSIVE tenants AS (SELECT min(tenant) 
      SELECT tenant FROM tenants AS t WHERE tenant % 2 = 1 AND EXISTS \
      (SELECT 1 FROM parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
 
-/// Returns a condition for rows of present generations of sandboxes. The counts have many rows for each sandbox, so the
+/// Returns a condition for rows of current generations of sandboxes. The counts have many rows for each sandbox, so the
 /// query jumps from one tenant to the next.
 macro_rules! counted_sandboxes {
     () => {
@@ -120,18 +120,18 @@ const DELETE_PARCEL_ROWS: [&str; 4] = [
 ];
 
 impl Store {
-    /// Deletes the data from `before` and earlier of all sandboxes, page by page.
-    pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
+    /// Deletes the data from `cutoff` and earlier of all sandboxes, page by page.
+    pub async fn purge(&self, cutoff: Millis) -> Result<Deleted, StoreError> {
         let tenants = async move |db: Sql<'_>| {
-            db.each(TENANTS, params![before], |row| row.get::<i64>(0)).await
+            db.query_map(TENANTS, params![cutoff], |row| row.get::<i64>(0)).await
         };
         let tenants = self.query(tenants).await?;
         let mut all = Deleted::default();
         for tenant in &tenants {
-            all = add_counts(all, self.purge_parcels(*tenant, before).await?);
+            all = add_counts(all, self.purge_parcels(*tenant, cutoff).await?);
         }
-        let manifests = self.delete_old(OLD_MANIFESTS, before.0).await?;
-        let records = self.delete_old(OLD_RECORDS, before.0).await?;
+        let manifests = self.delete_old(OLD_MANIFESTS, cutoff.0).await?;
+        let records = self.delete_old(OLD_RECORDS, cutoff.0).await?;
         // Not earlier, because in a file the counts say which tenants are sandboxes.
         self.page(async move |db| counts::delete_zero_counts(db, &tenants).await).await?;
         self.mark_erased(manifests + records > 0);
@@ -141,14 +141,14 @@ impl Store {
         ))
     }
 
-    async fn purge_parcels(&self, tenant: i64, before: Millis) -> Result<Deleted, StoreError> {
+    async fn purge_parcels(&self, tenant: i64, cutoff: Millis) -> Result<Deleted, StoreError> {
         // Each page begins where the previous one ended, because while a long transaction runs elsewhere, PostgreSQL's
         // index still has all deleted rows.
         let (mut all, mut from) = (Deleted::default(), Some(Millis(i64::MIN)));
         while let Some(first) = from {
             let page = async move |db: Sql<'_>, budget: &mut Budget| {
                 let mut eraser = Eraser::new(db, budget);
-                let next = eraser.erase_old_parcels(tenant, (first, before)).await?;
+                let next = eraser.erase_old_parcels(tenant, (first, cutoff)).await?;
                 Ok((eraser.finish().await?, next))
             };
             let (deleted, next) = self.page_within(page).await?;
@@ -171,20 +171,20 @@ pub(super) struct Eraser<'a> {
     db: Sql<'a>,
     budget: &'a mut Budget,
     deleted: Deleted,
-    /// The highest row of a deleted parcel.
-    highest: i64,
+    /// The highest row id of a deleted parcel.
+    highest_row_id: i64,
 }
 
 impl<'a> Eraser<'a> {
     pub(super) fn new(db: Sql<'a>, budget: &'a mut Budget) -> Self {
-        Self { db, budget, deleted: Deleted::default(), highest: 0 }
+        Self { db, budget, deleted: Deleted::default(), highest_row_id: 0 }
     }
 
-    /// Returns the counts of the deleted data. A file records the highest row of a deleted parcel.
+    /// Returns the counts of the deleted data. A file records the highest row id of a deleted parcel.
     pub(super) async fn finish(self) -> SqlResult<Deleted> {
-        if self.highest > 0 && !self.db.is_postgres() {
+        if self.highest_row_id > 0 && !self.db.is_postgres() {
             let sql = "UPDATE deleted_parcels SET highest = max(highest, $1)";
-            self.db.execute(sql, params![self.highest]).await?;
+            self.db.execute(sql, params![self.highest_row_id]).await?;
         }
         Ok(self.deleted)
     }
@@ -236,7 +236,7 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
             let params = params![number, self.parcels_per_step()];
-            let parcels = self.db.each(sql, params, |row| row.get(0)).await?;
+            let parcels = self.db.query_map(sql, params, |row| row.get(0)).await?;
             if parcels.is_empty() {
                 return Ok(false);
             }
@@ -246,17 +246,17 @@ impl<'a> Eraser<'a> {
         }
     }
 
-    /// Erases a sandbox's parcels that were created from `from` to `before`, each in one page, because callers can see
+    /// Erases a sandbox's parcels that were created from `from` to `cutoff`, each in one page, because callers can see
     /// a parcel until it is gone. Returns the time from which the next page goes on, or `None` if nothing is left.
     async fn erase_old_parcels(
         &mut self,
         tenant: i64,
-        (mut from, before): (Millis, Millis),
+        (mut from, cutoff): (Millis, Millis),
     ) -> SqlResult<Option<Millis>> {
         while !self.budget.is_spent() {
-            let params = params![tenant, from, before, self.parcels_per_step()];
+            let params = params![tenant, from, cutoff, self.parcels_per_step()];
             let read = |row: &super::sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            let old: Vec<(i64, Millis)> = self.db.each(OLD_PARCELS, params, read).await?;
+            let old: Vec<(i64, Millis)> = self.db.query_map(OLD_PARCELS, params, read).await?;
             let Some(last) = old.iter().map(|(_, created_at)| *created_at).max() else {
                 return Ok(None);
             };
@@ -268,8 +268,8 @@ impl<'a> Eraser<'a> {
             let by_parcel = concat!("parcel ", is_among!("$1"));
             eraser.erase_deliveries(by_parcel, Value::from(&join_with_commas(&ids))).await?;
             eraser.erase_parcels(&ids).await?;
-            let Eraser { deleted, highest, .. } = eraser;
-            self.highest = self.highest.max(highest);
+            let Eraser { deleted, highest_row_id, .. } = eraser;
+            self.highest_row_id = self.highest_row_id.max(highest_row_id);
             let spent = deleted.parcels + deleted.tracking_events + deleted.webhook_deliveries;
             self.budget.spend(spent);
             self.deleted = add_counts(self.deleted, deleted);
@@ -303,7 +303,7 @@ impl<'a> Eraser<'a> {
         self.deleted.parcels += rows;
         self.deleted.labels += rows;
         self.deleted.tracking_events += 2 * rows;
-        self.highest = parcels.iter().copied().fold(self.highest, i64::max);
+        self.highest_row_id = parcels.iter().copied().fold(self.highest_row_id, i64::max);
         Ok(false)
     }
 
@@ -316,7 +316,7 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
             let params = &[params.clone(), self.budget.next_rows().into()];
-            let events = self.db.each(&select, params, |row| row.get::<i64>(0)).await?;
+            let events = self.db.query_map(&select, params, |row| row.get::<i64>(0)).await?;
             if events.is_empty() {
                 return Ok(false);
             }

@@ -8,14 +8,14 @@
 //!
 //! Both engines have two tables for this. Few sandboxes have rows in them:
 //!
-//! - `generations` has the number of the present generation of each sandbox that was ever reset. A reset writes the
+//! - `generations` has the number of the current generation of each sandbox that was ever reset. A reset writes the
 //!   next number. Each write reads the number in its own transaction, in which no reset can change it, so nothing is
 //!   written into a generation that has ended.
 //! - `ended_generations` has the ended generations whose rows are not deleted yet. These rows no longer change. They
 //!   are counted for the reset's answer, and then deleted in pages; the generation's own row is deleted last.
 
-/// Returns the number of a tenant's present generation, from the tenant's own number: SQL for both engines.
-macro_rules! current {
+/// Returns the number of a tenant's current generation, from the tenant's own number: SQL for both engines.
+macro_rules! current_generation {
     ($tenant:literal) => {
         concat!(
             "coalesce((SELECT current FROM generations WHERE home = ",
@@ -27,7 +27,7 @@ macro_rules! current {
     };
 }
 
-/// Returns a condition that holds for rows of present generations, for statements without a tenant.
+/// Returns a condition that holds for rows of current generations, for statements without a tenant.
 macro_rules! is_current {
     ($tenant:literal) => {
         concat!($tenant, " NOT IN (SELECT number FROM ended_generations)")
@@ -35,7 +35,7 @@ macro_rules! is_current {
 }
 
 /// Returns a condition like `is_current!`, for statements of PostgreSQL that delete: if it holds for a row, it holds
-/// until the commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few
+/// until the commit. It compares by `>=`, since no number exceeds the current one: for `=` the planner would expect few
 /// rows.
 macro_rules! is_current_locked {
     ($tenant:literal) => {
@@ -57,4 +57,4 @@ macro_rules! own_number {
     };
 }
 
-pub(super) use {current, is_current, is_current_locked, own_number};
+pub(super) use {current_generation, is_current, is_current_locked, own_number};

@@ -25,7 +25,7 @@ impl Store {
             // `Tenant::number` packs account * 2 + environment.
             let sql = "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
                  ON u.api_key = k.id WHERE k.tenant / 2 = $1";
-            db.each(sql, params![account], |row| Ok((row.get(0)?, row.get(1)?))).await
+            db.query_map(sql, params![account], |row| Ok((row.get(0)?, row.get(1)?))).await
         });
         Ok(found.await?.into_iter().collect())
     }

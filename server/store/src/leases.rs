@@ -14,7 +14,7 @@ use parcelo_domain::{
 
 use super::{
     Engine, LeasedBatch, Store, StoreError, endpoints,
-    generations::{current, is_current, is_current_locked, own_number},
+    generations::{current_generation, is_current, is_current_locked, own_number},
     outbox::{self, FAILED},
     payloads::{lease_columns, read_lease},
     sql::{Row, Sql, SqlResult, params, poll_now},
@@ -47,7 +47,7 @@ impl Store {
                     let sql = "SELECT tenant FROM webhook_endpoints \
                          WHERE enabled = 1 AND next_due <= $1 ORDER BY next_due LIMIT $2";
                     let tenant = |row: &Row<'_>| row.get(0).map(Tenant::from_number);
-                    db.each(sql, params![now, max], tenant).await
+                    db.query_map(sql, params![now, max], tenant).await
                 })
                 .await
             }
@@ -159,19 +159,19 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
             // The endpoint was turned off in between.
             Ok(_) => {}
             Err(error) if error.is_row_error() => {
-                let why = DisabledBy::Unreadable;
-                endpoints::disable_by_server(db, tenant, why, request.now).await?;
+                let reason = DisabledBy::Unreadable;
+                endpoints::disable_by_server(db, tenant, reason, request.now).await?;
                 leased.disabled_endpoints.push(tenant);
             }
             Err(error) => return Err(error),
         }
     }
-    for (row, tenant, lease) in lease_due_events(db, request, (&endpoints, number)).await? {
+    for (row_id, tenant, lease) in lease_due_events(db, request, (&endpoints, number)).await? {
         match (endpoints.get(&tenant), lease) {
             (Some(endpoint), Ok(lease)) => leased.events.push((Arc::clone(endpoint), lease)),
             (None, Ok(_)) => {}
             (_, Err(error)) if error.is_row_error() => {
-                fail_unreadable_event(db, row, request.now).await?;
+                fail_unreadable_event(db, row_id, request.now).await?;
                 leased.unreadable.push(tenant);
             }
             (_, Err(error)) => return Err(error),
@@ -200,13 +200,13 @@ async fn lease_due_events(
          (extract(epoch FROM now()) * 1000)::bigint)|due = $5 + $6} \
          WHERE id {= ANY (ARRAY (SELECT o.id FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) \
          AS n (tenant, max, floor) CROSS JOIN LATERAL (SELECT id FROM outbox WHERE tenant = ",
-        current!("n.tenant"),
+        current_generation!("n.tenant"),
         " AND state = 1 AND (due, id) >= (n.floor, 0) AND due <= $5 AND after_lease < $4 \
          AND (lease_until IS NULL OR lease_until <= coalesce($8::bigint, \
          (extract(epoch FROM now()) * 1000)::bigint)) \
          ORDER BY due, id LIMIT n.max FOR UPDATE SKIP LOCKED) AS o)) AND state = 1|\
          IN (SELECT id FROM outbox WHERE tenant = ",
-        current!("$1"),
+        current_generation!("$1"),
         " AND due <= $5 ORDER BY due, id LIMIT $2)} RETURNING ",
         lease_columns!(),
         ", id, ",
@@ -219,17 +219,17 @@ async fn lease_due_events(
         Ok((row.get(8)?, tenant, read_lease(row, tenant, number)))
     };
     let mut taken = db.query_rows(sql, &shares.collect::<Vec<_>>(), params, read).await?;
-    taken.sort_by_key(|(row, ..)| *row);
+    taken.sort_by_key(|(row_id, ..)| *row_id);
     Ok(taken)
 }
 
 /// Fails the event in an unreadable row, because the next lease could not read it either.
-async fn fail_unreadable_event(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
+async fn fail_unreadable_event(db: Sql<'_>, row_id: i64, now: Millis) -> SqlResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, response: Err(DeliveryError::Unreadable) };
-    outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
+    outbox::log_attempts(db, &[(row_id, 1, &outcome)]).await?;
     let sql = "UPDATE outbox SET state = $2, due = NULL, leased = FALSE{, lease_until = NULL|} \
          WHERE id = $1 RETURNING parcel";
-    if let Some(parcel) = db.value::<Option<i64>>(sql, params![row, FAILED]).await? {
+    if let Some(parcel) = db.value::<Option<i64>>(sql, params![row_id, FAILED]).await? {
         outbox::lock_parcels(db, &[parcel]).await?;
         outbox::release(db, &[(parcel, now)]).await?;
     }
@@ -253,7 +253,7 @@ async fn delete_leased_event(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()
         "} RETURNING id"
     );
     let params = params![lease.attempt.event.to_bytes(), lease.tenant.number(), lease.number];
-    let Some(row) = db.first(sql, params, |row| row.get::<i64>(0)).await? else { return Ok(()) };
+    let Some(row_id) = db.first(sql, params, |row| row.get::<i64>(0)).await? else { return Ok(()) };
     // In a file another event will get the row's id, and must not inherit this log.
-    db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", params![row]).await.map(drop)
+    db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", params![row_id]).await.map(drop)
 }

@@ -48,7 +48,7 @@ async fn find_uses(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<
     let sql = "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses AS u \
          JOIN api_keys AS k ON k.id = u.api_key WHERE CAST($1 AS bigint) IS NULL OR k.tenant / 2 = $1 \
          ORDER BY u.day DESC, u.requests DESC, k.id";
-    db.each(sql, params![account], read_usage).await
+    db.query_map(sql, params![account], read_usage).await
 }
 
 fn read_usage(row: &Row<'_>) -> SqlResult<DailyUsage> {

@@ -347,7 +347,7 @@ impl Store {
         }
     }
 
-    /// Returns a store in memory with a copy of this `SQLite` store's present data.
+    /// Returns a store in memory with a copy of this `SQLite` store's current data.
     pub fn copy(&self) -> Result<Self, StoreError> {
         self.sqlite()?.copy().map(Self::from)
     }

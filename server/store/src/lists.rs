@@ -14,7 +14,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError, counts,
-    generations::current,
+    generations::current_generation,
     parcels::{self, by_ids, select_parcels, with_order},
     search_hits::bounds,
     sql::{Row, Sql, SqlResult, params},
@@ -26,7 +26,7 @@ macro_rules! filter {
     ($order_id:literal) => {
         concat!(
             "WHERE tenant = ",
-            current!("$1"),
+            current_generation!("$1"),
             " AND created_at >= $2 AND created_at < $3 \
              AND ({$4::smallint|$4} IS NULL OR state = $4) AND ({$5::text|$5} IS NULL OR country = $5) \
              AND ",
@@ -88,7 +88,7 @@ async fn page(
     for part in page_parts(&periods, offset, limit) {
         let mut params = filter.params(part.from, part.to);
         params.extend([part.parcels, part.skipped].map(Value::from));
-        ids.extend(db.each(&page_sql(filter), &params, |row| row.get::<i64>(0)).await?);
+        ids.extend(db.query_map(&page_sql(filter), &params, |row| row.get::<i64>(0)).await?);
     }
     Ok((read_listed(db, &ids).await?, total))
 }
@@ -114,9 +114,9 @@ struct Period {
     parcels: u64,
 }
 
-/// Returns the periods of the list, latest first, until they have `enough` parcels, and the list's total. The periods
+/// Returns the periods of the list, latest first, until they have `needed` parcels, and the list's total. The periods
 /// are whole days, whose counts are stored, and parts of the first and the last day, in which parcels are counted.
-async fn find_periods(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Period>, u64)> {
+async fn find_periods(db: Sql<'_>, filter: &Filter, needed: u64) -> SqlResult<(Vec<Period>, u64)> {
     let first = epoch_day(Millis(filter.from.saturating_sub(1))).saturating_add(1);
     let end = epoch_day(Millis(filter.to));
     // The counts contain neither the callers' own ids nor parts of a day.
@@ -129,8 +129,8 @@ async fn find_periods(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(V
     let query = counts::TotalsQuery { tenant, first, end, state, country };
     let newest = count_period(db, filter, (day_start(end).0, filter.to)).await?;
     let oldest = count_period(db, filter, (filter.from, day_start(first).0)).await?;
-    let enough = enough.saturating_sub(newest.parcels);
-    let (days, in_days) = counts::count_by_day(db, query, enough).await?;
+    let needed = needed.saturating_sub(newest.parcels);
+    let (days, in_days) = counts::count_by_day(db, query, needed).await?;
     let total = newest.parcels + in_days + oldest.parcels;
     let day = |(day, parcels)| Period { from: day_start(day).0, to: day_start(day + 1).0, parcels };
     let mut periods = vec![newest];
@@ -223,7 +223,7 @@ struct ListedOrder {
 
 fn read_list_row(row: &Row<'_>) -> SqlResult<ParcelListRow> {
     let [order_id, order, manifest, awb] =
-        [0, 1, 2, 3].map(|place| parcels::FIRST_EXTRA_COLUMN + place);
+        [0, 1, 2, 3].map(|offset| parcels::FIRST_EXTRA_COLUMN + offset);
     let manifest = row.get::<Option<[u8; 16]>>(manifest)?.map(Ulid::from_bytes);
     let number = manifest.map(|_| row.parse(awb, Awb::parse)).transpose()?;
     Ok(ParcelListRow {

@@ -15,7 +15,7 @@ use parcelo_domain::{
 use super::{
     Store, StoreError, audit,
     columns::{is_among, join_with_commas},
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     old_rows::old_rows,
     outbox::next_lease,
     sql::{Row, Sql, SqlResult, params},
@@ -87,7 +87,7 @@ impl Store {
             is_current!("tenant"),
             ") ORDER BY sequence, recipient"
         );
-        self.query(async move |db| db.each(sql, params![parcel], read_logged_mail).await).await
+        self.query(async move |db| db.query_map(sql, params![parcel], read_logged_mail).await).await
     }
 
     /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel with such an e-mail.
@@ -100,11 +100,11 @@ impl Store {
         let sql = concat!(
             "SELECT count(*), max(m.parcel) FROM mails AS m CROSS JOIN parcels AS p \
              WHERE p.id = m.parcel AND m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = ",
-            current!("$1")
+            current_generation!("$1")
         );
         let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?.unsigned_abs(), row.get(1)?));
         let params = params![tenant.number(), since].to_vec();
-        self.query(async move |db| db.only(sql, &params, read).await).await
+        self.query(async move |db| db.query_one(sql, &params, read).await).await
     }
 
     /// Adds one to each count of e-mails in its period, and returns the new counts.
@@ -170,10 +170,10 @@ impl Store {
         .await
     }
 
-    /// Deletes the e-mails and counts from `before` and earlier.
-    pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
-        let purged = self.delete_old(old_rows!("mails", "id", "created_at"), before.0).await?;
-        self.delete_old(old_rows!("mail_counts", "whose, since", "since"), before.0).await?;
+    /// Deletes the e-mails and counts from `cutoff` and earlier.
+    pub async fn purge_mails(&self, cutoff: Millis) -> Result<u64, StoreError> {
+        let purged = self.delete_old(old_rows!("mails", "id", "created_at"), cutoff.0).await?;
+        self.delete_old(old_rows!("mail_counts", "whose, since", "since"), cutoff.0).await?;
         Ok(purged)
     }
 }
@@ -203,7 +203,7 @@ async fn lease(
     };
     let (mut leased, mut superseded) = (Vec::new(), Vec::new());
     let mut recipients = HashSet::new();
-    for (id, recipient, lease) in db.each(waiting, params![now, max], read).await? {
+    for (id, recipient, lease) in db.query_map(waiting, params![now, max], read).await? {
         match lease {
             Some(lease) if recipients.insert(recipient) => leased.push(lease),
             // An unreadable e-mail is never sent either.
@@ -246,8 +246,8 @@ fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {
         number,
         parcel: row.get(1)?,
         sequence: row.get(2)?,
-        recipient: row.numbered(3, MailRecipient::from_number)?,
-        kind: row.numbered(4, MailKind::from_number)?,
+        recipient: row.parse_number(3, MailRecipient::from_number)?,
+        kind: row.parse_number(4, MailKind::from_number)?,
         at: row.get(5)?,
         attempt: row.get(6)?,
     })
@@ -255,10 +255,10 @@ fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {
 
 fn read_logged_mail(row: &Row<'_>) -> SqlResult<LoggedMail> {
     Ok(LoggedMail {
-        recipient: row.numbered(0, MailRecipient::from_number)?,
-        kind: row.numbered(1, MailKind::from_number)?,
+        recipient: row.parse_number(0, MailRecipient::from_number)?,
+        kind: row.parse_number(1, MailKind::from_number)?,
         at: row.get(2)?,
         attempts: row.get(3)?,
-        status: row.numbered(4, MailStatus::from_number)?,
+        status: row.parse_number(4, MailStatus::from_number)?,
     })
 }

@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     parcels::{self, by_number, select_parcels, with_order},
     sql::{Row, Sql, SqlResult, params},
     values::Value,
@@ -85,14 +85,14 @@ async fn find<T>(
 ) -> SqlResult<Option<T>> {
     let sql = concat!(
         "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = ",
-        current!("$1")
+        current_generation!("$1")
     );
     let params = [tenant.number().into(), value.into()];
     db.first(&format!("{sql} AND {column} = $2"), &params, read).await
 }
 
-/// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
-/// its row, or `None` if the air waybill already has a manifest.
+/// Inserts the manifest into its tenant's current generation with its parcels, each with its label's version. Returns
+/// its row id, or `None` if the air waybill already has a manifest.
 pub(super) async fn insert(
     db: Sql<'_>,
     (tenant, manifest): (i64, &NewManifest),
@@ -103,25 +103,27 @@ pub(super) async fn insert(
          ON CONFLICT DO NOTHING RETURNING id";
     let NewManifest { id, awb, submitted_at, document, .. } = manifest;
     let params = params![tenant, awb.as_str(), id.to_bytes(), *submitted_at, document];
-    let Some(row) = db.first(sql, params, |row| row.get::<i64>(0)).await? else { return Ok(None) };
+    let Some(row_id) = db.first(sql, params, |row| row.get::<i64>(0)).await? else {
+        return Ok(None);
+    };
     if !db.is_postgres() {
-        db.execute("UPDATE last_manifest SET id = $1", params![row]).await?;
+        db.execute("UPDATE last_manifest SET id = $1", params![row_id]).await?;
     }
-    let parcel = |(parcel, version): &(i64, i64)| params![*parcel, row, *version].to_vec();
+    let parcel = |(parcel, version): &(i64, i64)| params![*parcel, row_id, *version].to_vec();
     let parcels: Vec<_> = labels.iter().map(parcel).collect();
     let insert = "INSERT INTO manifest_parcels (parcel, manifest, label_version) {SELECT * \
          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])|VALUES ($1, $2, $3)}";
     db.execute_rows(insert, &parcels, &[]).await?;
-    Ok(Some(row))
+    Ok(Some(row_id))
 }
 
-/// Returns the tenant's manifest in a row, if the event is about that manifest.
+/// Returns the tenant's manifest with a row id, if the event is about that manifest.
 pub(super) async fn find_for_event(
     db: Sql<'_>,
-    (tenant, row): (Tenant, i64),
+    (tenant, row_id): (Tenant, i64),
     event: Ulid,
 ) -> SqlResult<Option<Manifest>> {
-    let found = find(db, tenant, ("id", row), |row| {
+    let found = find(db, tenant, ("id", row_id), |row| {
         let (id, at) = (Ulid::from_bytes(row.get(1)?), row.get(2)?);
         is_manifest_event(event, id, at).then(|| row.json(0)).transpose()
     });

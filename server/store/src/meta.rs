@@ -19,8 +19,8 @@ pub(super) async fn add(db: Sql<'_>, name: &str, value: &[u8]) -> SqlResult<()> 
     db.execute(sql, params![name, value]).await.map(drop)
 }
 
-/// Returns the database's secret. If the database has none, it becomes `fresh`.
-pub(super) async fn secret(db: Sql<'_>, fresh: [u8; 32]) -> SqlResult<[u8; 32]> {
-    add(db, SECRET, &fresh).await?;
-    db.expect(get(db, SECRET).await?)
+/// Returns the database's secret. If the database has none, it becomes `fresh_secret`.
+pub(super) async fn secret(db: Sql<'_>, fresh_secret: [u8; 32]) -> SqlResult<[u8; 32]> {
+    add(db, SECRET, &fresh_secret).await?;
+    db.require(get(db, SECRET).await?)
 }

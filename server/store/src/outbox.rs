@@ -21,7 +21,7 @@ use parcelo_domain::{
 use super::postgres::generations::Generations;
 use super::{
     Store, StoreError,
-    generations::current,
+    generations::current_generation,
     row_sets::column,
     sql::{Sql, SqlResult, params},
     values::Value,
@@ -54,7 +54,7 @@ pub(super) struct Subject {
 /// An event to enqueue.
 #[derive(Debug)]
 pub(super) struct NewEvent {
-    /// The number of the tenant's present generation.
+    /// The number of the tenant's current generation.
     pub(super) tenant: i64,
     pub(super) subscription: Subscription,
     pub(super) subject: Subject,
@@ -89,11 +89,11 @@ impl Store {
     }
 }
 
-/// Returns the number of a tenant's present generation, which does not end before the commit.
+/// Returns the number of a tenant's current generation, which does not end before the commit.
 async fn generation(db: Sql<'_>, tenant: Tenant) -> SqlResult<i64> {
     match db {
         Sql::Sqlite(_) => {
-            db.value(concat!("SELECT ", current!("$1")), params![tenant.number()]).await
+            db.value(concat!("SELECT ", current_generation!("$1")), params![tenant.number()]).await
         }
         #[cfg(feature = "postgres")]
         Sql::Postgres(db) => {
@@ -196,7 +196,8 @@ pub(super) async fn lock_parcels(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> 
 
 /// Returns `true` if a tenant (`$1`) has an event that meets a condition.
 pub(super) async fn has_event(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<bool> {
-    let sql = concat!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ", current!("$1"));
+    let sql =
+        concat!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ", current_generation!("$1"));
     db.value(&format!("{sql} AND {condition})"), params).await
 }
 
@@ -211,11 +212,11 @@ pub(super) async fn log_attempts(
     db: Sql<'_>,
     attempts: &[(i64, u32, &AttemptResult)],
 ) -> SqlResult<()> {
-    let rows = attempts.iter().map(|(row, number, outcome)| {
+    let rows = attempts.iter().map(|(row_id, number, outcome)| {
         let response = outcome.response.as_ref();
         let body = response.map(|response| response.body_prefix.as_slice()).ok();
         params![
-            *row,
+            *row_id,
             *number,
             outcome.at,
             outcome.millis,

@@ -67,7 +67,7 @@ pub struct CreationRecord {
     pub number: String,
     /// The time at which it was created.
     pub created_at: Millis,
-    /// Its present state.
+    /// Its current state.
     pub state: State,
     /// The idempotency key of its order.
     pub idempotency_key: String,
@@ -134,13 +134,13 @@ impl Store {
                 is_current!("tenant"),
                 " ORDER BY {created_at, |}id"
             );
-            db.each(sql, &[], |row| {
+            db.query_map(sql, &[], |row| {
                 Ok(CreationRecord {
                     tenant: Tenant::from_number(row.get(0)?),
                     id: Ulid::from_bytes(row.get(1)?),
                     number: row.get(2)?,
                     created_at: row.get(3)?,
-                    state: row.numbered(4, State::from_number)?,
+                    state: row.parse_number(4, State::from_number)?,
                     idempotency_key: row.get::<Option<String>>(5)?.unwrap_or_default(),
                     external_order_id: row.get(6)?,
                 })
@@ -213,7 +213,7 @@ async fn due(
     let mut limit = max;
     loop {
         let params = params![until, limit, tenant.map(Tenant::number)];
-        let ids = db.each(sql, params, |row| row.get(0)).await?;
+        let ids = db.query_map(sql, params, |row| row.get(0)).await?;
         let mut rows = read_each(db, select_parcels!("", by_ids!()), &ids, read).await?;
         rows.retain(|row| row.as_ref().map_or(true, is_wanted));
         let readable = rows.iter().filter(|row| row.is_ok()).count();
@@ -259,7 +259,7 @@ pub(super) async fn read_each<T>(
         return Ok(Vec::new());
     }
     if db.is_postgres() {
-        return db.each(sql, params![&columns::join_with_commas(ids)], read).await;
+        return db.query_map(sql, params![&columns::join_with_commas(ids)], read).await;
     }
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {
@@ -284,7 +284,7 @@ pub(super) async fn events(db: Sql<'_>, parcel: &ParcelRow) -> SqlResult<Vec<Eve
     let sql = "SELECT sequence, state, at, location, description FROM events \
          WHERE parcel = $1 AND sequence <= $2 ORDER BY sequence";
     let params = params![parcel.key, parcel.last_sequence];
-    let later = db.each(sql, params, |row| {
+    let later = db.query_map(sql, params, |row| {
         read_event(row).map_err(|error| error.with_parcel("events", parcel.key.0))
     });
     let mut events = Vec::from(history::first_events(parcel));
@@ -301,7 +301,7 @@ pub(super) fn read(row: &Row<'_>) -> SqlResult<ParcelRow> {
         id: Ulid::from_bytes(row.get(2)?),
         tenant: Tenant::from_number(row.get(3)?),
         tracking_number: row.parse(4, TrackingNumber::parse)?,
-        state: row.numbered(5, State::from_number)?,
+        state: row.parse_number(5, State::from_number)?,
         created_at: row.get(6)?,
         updated_at: row.get(7)?,
         origin: row.get(8)?,
@@ -334,7 +334,7 @@ pub(super) fn read_order<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> S
 fn read_event(row: &Row<'_>) -> SqlResult<Event> {
     Ok(Event {
         sequence: row.get(0)?,
-        state: row.numbered(1, State::from_number)?,
+        state: row.parse_number(1, State::from_number)?,
         at: row.get(2)?,
         location: row.get(3)?,
         description: row.get(4)?,

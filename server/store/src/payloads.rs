@@ -8,7 +8,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError,
-    generations::current,
+    generations::current_generation,
     manifests,
     parcels::{self, select_parcels},
     sql::{Row, Sql, SqlResult, params},
@@ -40,7 +40,7 @@ impl Store {
                 "SELECT ",
                 lease_columns!(),
                 " FROM outbox WHERE tenant = ",
-                current!("$1"),
+                current_generation!("$1"),
                 " AND event_id = $2"
             );
             let params = params![tenant.number(), event.to_bytes()];
@@ -64,12 +64,12 @@ pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResul
             event: Ulid::from_bytes(row.get(0)?),
             number: attempt,
         },
-        kind: row.numbered(1, WebhookEventKind::from_number)?,
+        kind: row.parse_number(1, WebhookEventKind::from_number)?,
         at: row.get(6)?,
         parcel: row.get(2)?,
         manifest: row.get(3)?,
         sequence: row.get(4)?,
-        previous: previous.map(|_| row.numbered(5, State::from_number)).transpose()?,
+        previous: previous.map(|_| row.parse_number(5, State::from_number)).transpose()?,
         number,
     })
 }
@@ -101,7 +101,7 @@ async fn parcel_subject(
     let sql = select_parcels!(
         ", external_order_id",
         "WHERE parcels.id = $1 AND tenant = ",
-        current!("$2")
+        current_generation!("$2")
     );
     let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::FIRST_EXTRA_COLUMN)?));
     let found = db.first(sql, params![parcel, lease.tenant.number()], both).await?;

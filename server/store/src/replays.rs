@@ -4,7 +4,7 @@ use parcelo_domain::{Millis, Tenant};
 
 use super::{
     EventsToReplay, Store, StoreError,
-    generations::current,
+    generations::current_generation,
     outbox,
     row_sets::column,
     sql::{Row, Sql, SqlResult, params},
@@ -20,12 +20,12 @@ impl Store {
     pub async fn replay(
         &self,
         tenant: Tenant,
-        what: EventsToReplay,
+        selection: EventsToReplay,
         now: Millis,
     ) -> Result<usize, StoreError> {
         let (mut after, mut replayed) = (0, 0);
         loop {
-            let page = async move |db: Sql<'_>| replay(db, (tenant, what, after), now).await;
+            let page = async move |db: Sql<'_>| replay(db, (tenant, selection, after), now).await;
             let page = self.write(page).await?;
             self.notify_outbox();
             replayed += page.1;
@@ -41,7 +41,7 @@ impl Store {
 /// overtakes an earlier one. Returns the events that were checked, and the number of events that are sent again.
 async fn replay(
     db: Sql<'_>,
-    (tenant, what, after): (Tenant, EventsToReplay, i64),
+    (tenant, selection, after): (Tenant, EventsToReplay, i64),
     now: Millis,
 ) -> SqlResult<(Vec<i64>, u64)> {
     // The endpoint may have been turned off since the check.
@@ -50,7 +50,7 @@ async fn replay(
         return Ok((Vec::new(), 0));
     }
     // The conditions are written exactly as in the partial index `outbox_missed`, or it would not be used.
-    let (which, states, value) = match what {
+    let (condition, states, value) = match selection {
         EventsToReplay::One(id) => ("event_id = $3", "state NOT IN (0, 1)", id.to_bytes().into()),
         EventsToReplay::MissedSince(moment) => {
             ("created_at >= $3", "state > 2", Value::from(moment))
@@ -59,13 +59,13 @@ async fn replay(
     let sql = format!(
         concat!(
             "SELECT id, parcel FROM outbox WHERE tenant = ",
-            current!("$1"),
+            current_generation!("$1"),
             " AND id > $2 AND {} AND {} ORDER BY id LIMIT 250"
         ),
-        states, which
+        states, condition
     );
     let both = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<i64>>(1)?));
-    let found = db.each(&sql, params![tenant.number(), after, value], both).await?;
+    let found = db.query_map(&sql, params![tenant.number(), after, value], both).await?;
     let (rows, parcels): (Vec<i64>, Vec<Option<i64>>) = found.into_iter().unzip();
     // Sorted by id, the order in which writers of orders lock parcels.
     let mut parcels: Vec<i64> = parcels.into_iter().flatten().collect();

@@ -62,7 +62,7 @@ impl Store {
                 );
                 let params = [number.into(), after.clone(), ROWS_PER_COUNT.into()];
                 let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<Value>>(1)?));
-                db.only(&sql, &params, read).await
+                db.query_one(&sql, &params, read).await
             };
             let (rows, last) = self.count_page(number, page).await?;
             all += rows.unsigned_abs();
@@ -97,7 +97,7 @@ impl Store {
 }
 
 /// Returns the counts of an ended generation, or `None` if it is not counted yet.
-pub(super) async fn recorded(db: Sql<'_>, number: i64) -> SqlResult<Option<Deleted>> {
+pub(super) async fn recorded_counts(db: Sql<'_>, number: i64) -> SqlResult<Option<Deleted>> {
     let sql = "SELECT parcels, manifests, events, keys, deliveries FROM ended_generations \
          WHERE number = $1";
     let params = params![number];
@@ -121,7 +121,7 @@ pub(super) async fn recorded(db: Sql<'_>, number: i64) -> SqlResult<Option<Delet
 }
 
 /// Records the counts of an ended generation, unless they are recorded already.
-pub(super) async fn record(db: Sql<'_>, number: i64, counted: Deleted) -> SqlResult<()> {
+pub(super) async fn record_counts(db: Sql<'_>, number: i64, counted: Deleted) -> SqlResult<()> {
     let Deleted { parcels, tracking_events, manifests, .. } = counted;
     let Deleted { idempotency_keys, webhook_deliveries, .. } = counted;
     let sql = "UPDATE ended_generations SET {changed_at = clock_timestamp(), |}parcels = $2, \

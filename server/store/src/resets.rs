@@ -18,7 +18,7 @@ use super::{
     erase::{Eraser, add_counts},
     generations::own_number,
     pages::Budget,
-    reset_counts::{RETRY_PAUSE, record, recorded},
+    reset_counts::{RETRY_PAUSE, record_counts, recorded_counts},
     sql::{Sql, SqlResult, params},
     sqlite,
     values::Value,
@@ -64,7 +64,7 @@ impl Store {
     /// gone, because a request waits for half a minute at most.
     pub async fn resume_resets(&self) -> Result<(), StoreError> {
         let old = "{changed_at < now() - interval '1 minute'|TRUE} ORDER BY number";
-        self.erase_in_background(self.query(async move |db| ended(db, old, &[]).await).await?);
+        self.erase_in_background(self.query(async move |db| find_ended(db, old, &[]).await).await?);
         Ok(())
     }
 
@@ -90,12 +90,14 @@ impl Store {
 
     async fn count_and_erase(self, sandbox: Tenant) -> Result<Deleted, StoreError> {
         // First, because while there is a request, no counts are deleted that it may need.
-        let _request = self.active_resets().request(sandbox);
-        let ended = self.write_in_own_transaction(async move |db| begin(db, sandbox).await).await?;
+        let _request = self.active_resets().add_request(sandbox);
+        let ended = self
+            .write_in_own_transaction(async move |db| begin_generation(db, sandbox).await)
+            .await?;
         let counts = async {
             let mut all = Deleted::default();
             for number in &ended {
-                all = add_counts(all, self.counted(*number).await?);
+                all = add_counts(all, self.count_once(*number).await?);
             }
             Ok(all)
         };
@@ -105,12 +107,12 @@ impl Store {
     }
 
     /// Returns the counts of an ended generation. The first call counts it.
-    pub(super) async fn counted(&self, number: i64) -> Result<Deleted, StoreError> {
-        let known = async || self.query(async move |db| recorded(db, number).await).await;
+    pub(super) async fn count_once(&self, number: i64) -> Result<Deleted, StoreError> {
+        let known = async || self.query(async move |db| recorded_counts(db, number).await).await;
         if let Some(known) = known().await? {
             return Ok(known);
         }
-        let turn = self.active_resets().request(Tenant::from_number(number));
+        let turn = self.active_resets().add_request(Tenant::from_number(number));
         let _turn = turn.lock().await;
         // Another request may have counted it in between.
         if let Some(known) = known().await? {
@@ -119,8 +121,8 @@ impl Store {
         let counted = self.count(number).await?;
         // If another server was faster, its counts apply, because it may be erasing already.
         self.write_in_own_transaction(async move |db| {
-            record(db, number, counted).await?;
-            Ok(recorded(db, number).await?.unwrap_or_default())
+            record_counts(db, number, counted).await?;
+            Ok(recorded_counts(db, number).await?.unwrap_or_default())
         })
         .await
     }
@@ -167,7 +169,7 @@ impl Store {
     }
 
     async fn erase_pages(&self, number: i64) -> Result<(), StoreError> {
-        self.counted(number).await?;
+        self.count_once(number).await?;
         let mut stage = Some(0);
         while let Some(from) = stage {
             let page = async move |db: Sql<'_>, budget: &mut Budget| {
@@ -181,7 +183,7 @@ impl Store {
         while self.active_resets().has_request(Tenant::from_number(number)) {
             tokio::time::sleep(RETRY_PAUSE).await;
         }
-        self.page(async move |db| end(db, number).await).await
+        self.page(async move |db| finish_erasure(db, number).await).await
     }
 
     async fn forget_deleted_keys(&self) -> Result<(), StoreError> {
@@ -193,7 +195,7 @@ impl Store {
 }
 
 /// Begins a sandbox's next generation. Returns the earlier generations that are not counted yet, in order.
-pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
+pub(super) async fn begin_generation(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
     let params = params![sandbox.number()];
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, CAST($1 AS bigint) + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
@@ -206,24 +208,24 @@ pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
         db.execute(none_due, params).await?;
     }
     let uncounted = concat!("parcels IS NULL AND ", own_number!("number"), " = $1 ORDER BY number");
-    ended(db, uncounted, params).await
+    find_ended(db, uncounted, params).await
 }
 
 /// Returns the numbers of the ended generations that a condition selects.
-async fn ended(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<Vec<i64>> {
+async fn find_ended(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<Vec<i64>> {
     let sql = format!("SELECT number FROM ended_generations WHERE {condition}");
-    db.each(&sql, params, |row| row.get(0)).await
+    db.query_map(&sql, params, |row| row.get(0)).await
 }
 
 /// Resets a sandbox within the caller's transaction.
 async fn reset_in_transaction(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Deleted> {
     let mut all = Deleted::default();
-    for number in begin(db, sandbox).await? {
+    for number in begin_generation(db, sandbox).await? {
         let mut budget = Budget::unlimited();
         let mut eraser = Eraser::new(db, &mut budget);
         eraser.erase_generation(number, 0).await?;
         all = add_counts(all, eraser.finish().await?);
-        end(db, number).await?;
+        finish_erasure(db, number).await?;
     }
     Ok(all)
 }
@@ -235,7 +237,7 @@ pub(super) async fn erase_page(
     (number, stage): (i64, u8),
     budget: &mut Budget,
 ) -> SqlResult<Option<Option<u8>>> {
-    if ended(db, "number = $1{ FOR UPDATE SKIP LOCKED|}", params![number]).await?.is_empty() {
+    if find_ended(db, "number = $1{ FOR UPDATE SKIP LOCKED|}", params![number]).await?.is_empty() {
         return Ok(None);
     }
     let mut eraser = Eraser::new(db, budget);
@@ -244,9 +246,9 @@ pub(super) async fn erase_page(
     Ok(Some(next))
 }
 
-/// Ends the erasure of a generation of which no rows are left. On PostgreSQL its own row stays until the reset is
+/// Finishes the erasure of a generation of which no rows are left. On PostgreSQL its own row stays until the reset is
 /// resumed, because other servers' callers may still read the counts.
-pub(super) async fn end(db: Sql<'_>, number: i64) -> SqlResult<()> {
+pub(super) async fn finish_erasure(db: Sql<'_>, number: i64) -> SqlResult<()> {
     counts::delete_generation_counts(db, number).await?;
     let row = "DELETE FROM ended_generations \
          WHERE number = $1{ AND changed_at < now() - interval '1 minute'|}";

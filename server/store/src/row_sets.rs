@@ -16,7 +16,7 @@ pub(super) fn column(numbers: &[i64]) -> Vec<Vec<Value>> {
 
 impl Sql<'_> {
     /// Deletes a tenant's rows of a table, and returns their number.
-    pub(super) async fn delete_of_tenant(self, table: &str, tenant: i64) -> SqlResult<u64> {
+    pub(super) async fn delete_tenant_rows(self, table: &str, tenant: i64) -> SqlResult<u64> {
         self.execute(&format!("DELETE FROM {table} WHERE tenant = $1"), params![tenant]).await
     }
 
@@ -61,7 +61,7 @@ impl Sql<'_> {
                 let sql = self.in_dialect(sql);
                 for row in rows {
                     let params = [row.as_slice(), params].concat();
-                    found.extend(self.each(&sql, &params, &mut read).await?);
+                    found.extend(self.query_map(&sql, &params, &mut read).await?);
                 }
             }
             #[cfg(feature = "postgres")]

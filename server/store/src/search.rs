@@ -11,7 +11,7 @@ use parcelo_types::rules::ListQuery;
 
 use super::{
     Store, StoreError,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     lists,
     parcels::{by_ids, read_order},
     search_hits::{
@@ -65,7 +65,7 @@ const LOAD_PARCELS: &str = concat!(
 /// The search for one tenant in one snapshot.
 struct SnapshotSearch<'a> {
     db: Sql<'a>,
-    /// The number of the tenant's present generation.
+    /// The number of the tenant's current generation.
     tenant: i64,
     query: &'a ListQuery,
     /// Unreadable parcels, which were skipped.
@@ -83,8 +83,8 @@ impl Store {
     ) -> Result<SearchPage, StoreError> {
         let found = self.long_query(Some(tenant), async move |db| {
             db.in_snapshot(async || {
-                let present = concat!("SELECT ", current!("$1"));
-                let tenant = db.value(present, params![tenant.number()]).await?;
+                let select = concat!("SELECT ", current_generation!("$1"));
+                let tenant = db.value(select, params![tenant.number()]).await?;
                 let query = &query;
                 SnapshotSearch { db, tenant, query, unreadable: Vec::new() }.page(&search).await
             })
@@ -146,7 +146,7 @@ impl SnapshotSearch<'_> {
             let bounds = Bounds::new(&sortable_bytes(self.tenant), term);
             let params = params![&bounds.from, &bounds.to, MAX_PIECES];
             let mut pieces = HashMap::<i64, usize>::new();
-            let each = self.db.each(pieces!("is_live"), params, |row| {
+            let each = self.db.query_map(pieces!("is_live"), params, |row| {
                 *pieces.entry(row.get(0)?).or_default() += 1;
                 bounds.add_positions(&row.get::<Vec<u8>>(2)?, &mut found);
                 Ok(())
@@ -177,7 +177,7 @@ impl SnapshotSearch<'_> {
         positions: &mut Vec<ListPosition>,
     ) -> SqlResult<bool> {
         let params = params![self.tenant, from, to, MAX_TERMS + 1 - positions.len()];
-        positions.extend(self.db.each(sql, params, read_position).await?);
+        positions.extend(self.db.query_map(sql, params, read_position).await?);
         Ok(positions.len() <= MAX_TERMS)
     }
 
@@ -185,14 +185,15 @@ impl SnapshotSearch<'_> {
     async fn unindexed(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
         let db = self.db;
         let mut params = params![self.tenant, MAX_UNINDEXED + 1].to_vec();
-        let rows = db.expect(index_progress(db, "").await?)?;
+        let rows = db.require(index_progress(db, "").await?)?;
         let is_swept = if db.is_postgres() {
             rows.0 >= rows.1
         } else {
             params.push(rows.0.into());
             parcels_in(db, rows, MAX_UNINDEXED + 1).await?.len() <= MAX_UNINDEXED
         };
-        let mut waiting: Vec<Option<i64>> = db.each(UNINDEXED, &params, |row| row.get(0)).await?;
+        let mut waiting: Vec<Option<i64>> =
+            db.query_map(UNINDEXED, &params, |row| row.get(0)).await?;
         let is_whole = is_swept && waiting.len() <= MAX_UNINDEXED;
         waiting.truncate(MAX_UNINDEXED);
         let ids: Vec<i64> = waiting.into_iter().flatten().collect();
@@ -205,7 +206,7 @@ impl SnapshotSearch<'_> {
         let sql = "SELECT created_at, id FROM parcels \
              WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
              ORDER BY created_at DESC, id DESC LIMIT $4";
-        self.db.each(sql, params![self.tenant, from, to, MAX_LOADED + 1], read_position).await
+        self.db.query_map(sql, params![self.tenant, from, to, MAX_LOADED + 1], read_position).await
     }
 
     /// Loads parcels to be checked.
@@ -228,7 +229,7 @@ fn read_position(row: &Row<'_>) -> SqlResult<ListPosition> {
 fn read_loaded(row: &Row<'_>) -> SqlResult<(ListPosition, LoadedParcel)> {
     let loaded = LoadedParcel {
         number: row.get(2)?,
-        state: row.numbered(3, State::from_number)?,
+        state: row.parse_number(3, State::from_number)?,
         country: row.get(4)?,
         external_order_id: row.get(5)?,
         order: read_order(row, 6)?,

@@ -91,7 +91,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
              (SELECT count(*) FROM (SELECT FROM term_queue LIMIT $1::bigint) AS q) >= $1";
         db.value(sql, params![PARCELS_PER_RUN]).await?
     } else {
-        let rows = db.expect(index_progress(db, "").await?)?;
+        let rows = db.require(index_progress(db, "").await?)?;
         next_rows(db, rows).await?.is_some()
     };
     Ok(is_enough || unfinished_run(db).await?.is_some())
@@ -130,7 +130,7 @@ pub(super) async fn parcels_in(
     (after, until): (i64, i64),
     max: usize,
 ) -> SqlResult<Vec<i64>> {
-    db.each(PARCELS, params![after, until, max], |row| row.get(0)).await
+    db.query_map(PARCELS, params![after, until, max], |row| row.get(0)).await
 }
 
 /// Returns the rows of a file that go into the next runs, as (after, up to), or `None` if there are too few.
@@ -152,7 +152,7 @@ async fn add_parcels(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<bool> {
         add_rows(db, rows).await?;
     }
     let new = "SELECT parcel FROM term_queue ORDER BY parcel LIMIT $1";
-    let ids: Vec<i64> = db.each(new, params![PARCELS_PER_RUN], |row| row.get(0)).await?;
+    let ids: Vec<i64> = db.query_map(new, params![PARCELS_PER_RUN], |row| row.get(0)).await?;
     let is_new = is_whole_run(&ids);
     if is_new {
         add_run(db, &ids).await?;
@@ -179,9 +179,9 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
     let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
     let sql = findable!(is_current!("tenant"));
     let mut entries = Vec::new();
-    for own in parcels::read_each(db, sql, ids, read_entries).await? {
-        match own {
-            Ok(own) => entries.extend(own),
+    for read in parcels::read_each(db, sql, ids, read_entries).await? {
+        match read {
+            Ok(of_parcel) => entries.extend(of_parcel),
             Err(error) if error.is_row_error() => {
                 tracing::error!(%error, "a damaged parcel will not be found by a search");
             }
@@ -260,11 +260,11 @@ async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     let last = db.first(last, params![target], |row| row.get::<Vec<u8>>(0)).await?;
     let after: Entry = last.and_then(|piece| unpack(&piece).pop()).unwrap_or_default();
     let sources = "SELECT id FROM term_runs WHERE target = $1";
-    let sources: Vec<i64> = db.each(sources, params![target], |row| row.get(0)).await?;
+    let sources: Vec<i64> = db.query_map(sources, params![target], |row| row.get(0)).await?;
     let mut runs = Vec::with_capacity(sources.len());
     for run in sources {
         let params = params![&after, [0xff_u8], PIECES_PER_READ, run];
-        runs.push(db.each(PIECES_OF_RUN, params, |row| row.get(0)).await?);
+        runs.push(db.query_map(PIECES_OF_RUN, params, |row| row.get(0)).await?);
     }
     let next = merge(&after, &runs);
     if !next.is_empty() {
@@ -294,9 +294,10 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
     let bounds = |row: &Row<'_>| {
         let bounds: Vec<(Entry, Entry)> = match read_entries(row) {
             // Bounds that contain the entry itself and nothing after it.
-            Ok(own) => {
-                own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
-            }
+            Ok(entries) => entries
+                .into_iter()
+                .map(|entry| (entry.clone(), [&entry[..], &[0]].concat()))
+                .collect(),
             Err(error) if error.is_row_error() => {
                 let whole = Bounds::new(&sortable_bytes(row.get(1)?), "");
                 vec![(whole.from, whole.to)]
@@ -319,7 +320,7 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
 async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -> SqlResult<u64> {
     let sql = pieces!("first <= $4 AND last >= $4");
     let params = params![from, to, i64::MAX, parcel];
-    let found = db.each(sql, params, |row| {
+    let found = db.query_map(sql, params, |row| {
         Ok((row.get::<i64>(0)?, row.get::<Vec<u8>>(1)?, row.get::<Vec<u8>>(2)?))
     });
     let is_gone = |entry: &Entry| position(entry).is_some_and(|position| position.1 == parcel);

@@ -34,7 +34,7 @@ pub(super) struct Settlement {
 
 /// The row of a leased event.
 struct LeasedEventRow {
-    row: i64,
+    row_id: i64,
     parcel: Option<i64>,
     first_attempt: Option<i64>,
     /// `true` if the lease is the row's last and was not ended by a replay or a new endpoint.
@@ -77,11 +77,11 @@ pub(super) async fn settle(db: Sql<'_>, all: &mut [&mut Settlement]) -> SqlResul
     let found = find(db, all).await?;
     let (mut attempts, mut rows) = (Vec::new(), Vec::new());
     let (mut parcels, mut successes) = (BTreeMap::new(), BTreeMap::<i64, Millis>::new());
-    for (place, one) in all.iter_mut().enumerate() {
+    for (index, one) in all.iter_mut().enumerate() {
         one.settled = Settled::Late;
-        let Some(event) = found.get(&place) else { continue };
+        let Some(event) = found.get(&index) else { continue };
         let (number, at) = (one.lease.attempt.number, one.outcome.at);
-        attempts.push((event.row, number, &one.outcome));
+        attempts.push((event.row_id, number, &one.outcome));
         if !event.is_current {
             continue;
         }
@@ -93,7 +93,7 @@ pub(super) async fn settle(db: Sql<'_>, all: &mut [&mut Settlement]) -> SqlResul
                 (FAILED, None)
             }
         };
-        rows.push(params![event.row, state, due, number].to_vec());
+        rows.push(params![event.row_id, state, due, number].to_vec());
         parcels.extend(event.parcel.map(|parcel| (parcel, at)));
         if one.decision == RetryDecision::Delivered {
             let last = successes.entry(one.lease.tenant.number()).or_insert(at);
@@ -119,9 +119,9 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
         .iter()
         .map(|one| &one.lease)
         .enumerate()
-        .map(|(place, lease)| {
+        .map(|(index, lease)| {
             let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
-            params![place, event, tenant, lease.number].to_vec()
+            params![index, event, tenant, lease.number].to_vec()
         })
         .collect();
     let sql = concat!(
@@ -136,7 +136,7 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
     );
     let found = db.query_rows(sql, &leases, &[], |row| {
         let event = LeasedEventRow {
-            row: row.get(1)?,
+            row_id: row.get(1)?,
             parcel: row.get(2)?,
             first_attempt: row.get(3)?,
             is_current: row.get(4)?,
@@ -169,8 +169,8 @@ async fn disable_endpoints(
     all: &mut [&mut Settlement],
     found: &HashMap<usize, LeasedEventRow>,
 ) -> SqlResult<()> {
-    for (place, one) in all.iter_mut().enumerate() {
-        let Some(event) = found.get(&place).filter(|event| event.is_current) else { continue };
+    for (index, one) in all.iter_mut().enumerate() {
+        let Some(event) = found.get(&index).filter(|event| event.is_current) else { continue };
         let tenant = one.lease.tenant;
         let by = match one.decision {
             RetryDecision::Gone => DisabledBy::Gone,

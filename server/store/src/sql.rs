@@ -72,16 +72,17 @@ impl Sql<'_> {
         if !sql.contains('{') {
             return Cow::Borrowed(sql);
         }
-        let (mut own, mut left) = (String::with_capacity(sql.len()), sql);
-        while let Some((before, (both, after))) =
-            left.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        let (mut translated, mut remaining) = (String::with_capacity(sql.len()), sql);
+        while let Some((before, (both, after))) = remaining
+            .split_once('{')
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
         {
             let (postgres, sqlite) = both.split_once('|').unwrap_or((both, ""));
-            own.extend([before, if self.is_postgres() { postgres } else { sqlite }]);
-            left = after;
+            translated.extend([before, if self.is_postgres() { postgres } else { sqlite }]);
+            remaining = after;
         }
-        own.push_str(left);
-        Cow::Owned(own)
+        translated.push_str(remaining);
+        Cow::Owned(translated)
     }
 
     /// Runs reads on one snapshot.
@@ -137,7 +138,7 @@ impl Sql<'_> {
     }
 
     /// Returns the rows of a statement, each read by `read`.
-    pub(super) async fn each<T>(
+    pub(super) async fn query_map<T>(
         self,
         sql: &str,
         params: &[Value],
@@ -171,21 +172,21 @@ impl Sql<'_> {
         params: &[Value],
         read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Option<T>> {
-        Ok(self.each(sql, params, read).await?.into_iter().next())
+        Ok(self.query_map(sql, params, read).await?.into_iter().next())
     }
 
     /// Returns the only row of a statement that always has one.
-    pub(super) async fn only<T>(
+    pub(super) async fn query_one<T>(
         self,
         sql: &str,
         params: &[Value],
         read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        self.expect(self.first(sql, params, read).await?)
+        self.require(self.first(sql, params, read).await?)
     }
 
     /// Returns a value that must exist.
-    pub(super) fn expect<T>(self, found: Option<T>) -> SqlResult<T> {
+    pub(super) fn require<T>(self, found: Option<T>) -> SqlResult<T> {
         found.ok_or_else(|| match self {
             Self::Sqlite(_) => rusqlite::Error::QueryReturnedNoRows.into(),
             #[cfg(feature = "postgres")]
@@ -195,7 +196,7 @@ impl Sql<'_> {
 
     /// Returns the only value of a statement that always has a row.
     pub(super) async fn value<T: Column>(self, sql: &str, params: &[Value]) -> SqlResult<T> {
-        self.only(sql, params, |row| row.get(0)).await
+        self.query_one(sql, params, |row| row.get(0)).await
     }
 }
 
@@ -274,7 +275,7 @@ impl Row<'_> {
     }
 
     /// Reads a column that holds a number, and converts the number.
-    pub(super) fn numbered<T, N: Column>(
+    pub(super) fn parse_number<T, N: Column>(
         &self,
         column: usize,
         from: impl FnOnce(N) -> Option<T>,

@@ -31,7 +31,7 @@ pub const ALL: SectorMask = SectorMask::MAX;
 pub const SECTOR: usize = 512;
 
 /// A finished recording: the files before it, everything that happened to them, and every request with its response.
-pub struct Run {
+pub struct RecordedRun {
     pub base: Image,
     pub events: Vec<Event>,
     pub requests: Vec<(ApiRequest, Option<ApiResponse>)>,
@@ -86,7 +86,7 @@ impl Event {
 
 /// The disk and the expectations after some events of a run.
 pub struct Disk<'r> {
-    run: &'r Run,
+    run: &'r RecordedRun,
     /// Number of events so far.
     next: usize,
     durable: Content,
@@ -106,7 +106,7 @@ struct Content {
 
 impl<'r> Disk<'r> {
     /// Returns the disk after this many events.
-    pub fn after(run: &'r Run, events: usize) -> Self {
+    pub fn after(run: &'r RecordedRun, events: usize) -> Self {
         let mut durable = Content::default();
         for (file, (name, bytes)) in (0..).zip(&run.base) {
             durable.names.insert(name.clone(), file);
@@ -199,10 +199,10 @@ impl Content {
 }
 
 fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: SectorMask) {
-    for (nth, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
+    for (bit, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
         let start = at.max(sector * SECTOR);
         let end = (at + bytes.len()).min((sector + 1) * SECTOR);
-        if kept >> nth.min(63) & 1 == 1 {
+        if kept >> bit.min(63) & 1 == 1 {
             content.resize(content.len().max(end), 0);
             content[start..end].copy_from_slice(&bytes[start - at..end - at]);
         }

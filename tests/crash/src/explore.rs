@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use crate::{
     check::check,
-    disk::{Disk, Run, SectorMask},
+    disk::{Disk, RecordedRun, SectorMask},
     facts::Violation,
     recording::write_image,
     subsets::subsets,
@@ -32,7 +32,7 @@ pub struct Options {
 pub struct Outcome {
     pub events: usize,
     /// The number of different images.
-    pub possible: usize,
+    pub different_images: usize,
     pub images: usize,
     pub violations: Vec<(ImageId, Violation)>,
 }
@@ -40,15 +40,15 @@ pub struct Outcome {
 impl Outcome {
     pub fn add(&mut self, other: Self) {
         self.events += other.events;
-        self.possible += other.possible;
+        self.different_images += other.different_images;
         self.images += other.images;
         self.violations.extend(other.violations);
     }
 }
 
 /// Checks images of a run.
-pub fn explore(run: &Run, folder: &Path, options: Options) -> Outcome {
-    let (possible, image_ids) = choose(run, options);
+pub fn explore(run: &RecordedRun, folder: &Path, options: Options) -> Outcome {
+    let (different_images, image_ids) = choose(run, options);
     let share = image_ids.len().div_ceil(THREADS).max(1);
     let violations = thread::scope(|scope| {
         let begin = |(worker, image_ids)| {
@@ -58,51 +58,54 @@ pub fn explore(run: &Run, folder: &Path, options: Options) -> Outcome {
         let workers: Vec<_> = image_ids.chunks(share).enumerate().map(begin).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
-    Outcome { events: run.events.len(), possible, images: image_ids.len(), violations }
+    Outcome { events: run.events.len(), different_images, images: image_ids.len(), violations }
 }
 
 /// Draws the subsets of a moment. Each moment has a separate random generator, so that one of its subsets can be drawn
 /// again alone.
-fn subsets_at(disk: &Disk<'_>, at: usize, seed: u64) -> Vec<Vec<SectorMask>> {
-    subsets(disk, &mut Rng::with_seed(seed ^ (at as u64) << 20))
+fn subsets_at(disk: &Disk<'_>, moment: usize, seed: u64) -> Vec<Vec<SectorMask>> {
+    subsets(disk, &mut Rng::with_seed(seed ^ (moment as u64) << 20))
 }
 
 /// Counts the different images of a run and selects those to check, in the order of their moments.
-fn choose(run: &Run, options: Options) -> (usize, Vec<ImageId>) {
+fn choose(run: &RecordedRun, options: Options) -> (usize, Vec<ImageId>) {
     let (mut disk, mut seen) = (Disk::after(run, 0), HashSet::new());
-    let (mut plain, mut image_ids) = (Vec::new(), Vec::new());
-    for at in 0..=run.events.len() {
-        disk.advance_to(at);
-        for (nth, subset) in subsets_at(&disk, at, options.seed).iter().enumerate() {
+    let (mut all_or_nothing, mut image_ids) = (Vec::new(), Vec::new());
+    for moment in 0..=run.events.len() {
+        disk.advance_to(moment);
+        for (subset_index, subset) in subsets_at(&disk, moment, options.seed).iter().enumerate() {
             if seen.insert(disk.image_hash(subset)) {
-                if nth < 2 { &mut plain } else { &mut image_ids }.push((at, nth));
+                if subset_index < 2 { &mut all_or_nothing } else { &mut image_ids }
+                    .push((moment, subset_index));
             }
         }
     }
     let mut rng = Rng::with_seed(options.seed);
-    rng.shuffle(&mut plain);
+    rng.shuffle(&mut all_or_nothing);
     rng.shuffle(&mut image_ids);
-    // Each moment has two plain images: without the pending events and with all of them. They get at least a quarter.
-    plain.truncate((options.images / 4).max(options.images.saturating_sub(image_ids.len())));
-    image_ids.truncate(options.images.saturating_sub(plain.len()));
-    image_ids.extend(plain);
+    // Each moment has two all-or-nothing images: without the pending events and with all of them. They get at least a
+    // quarter.
+    all_or_nothing
+        .truncate((options.images / 4).max(options.images.saturating_sub(image_ids.len())));
+    image_ids.truncate(options.images.saturating_sub(all_or_nothing.len()));
+    image_ids.extend(all_or_nothing);
     image_ids.sort_unstable();
     (seen.len(), options.only.map_or(image_ids, |only| vec![only]))
 }
 
 fn check_all(
-    run: &Run,
+    run: &RecordedRun,
     image_ids: &[ImageId],
     (folder, seed): (&Path, u64),
 ) -> Vec<(ImageId, Violation)> {
     fs::create_dir_all(folder).unwrap();
     let mut disk = Disk::after(run, 0);
     let mut found = Vec::new();
-    for (at, nth) in image_ids {
-        disk.advance_to(*at);
-        write_image(folder, &disk.image(&subsets_at(&disk, *at, seed)[*nth]));
+    for (moment, subset_index) in image_ids {
+        disk.advance_to(*moment);
+        write_image(folder, &disk.image(&subsets_at(&disk, *moment, seed)[*subset_index]));
         let checked = check(run, disk.expected(), folder);
-        found.extend(checked.err().map(|violation| ((*at, *nth), violation)));
+        found.extend(checked.err().map(|violation| ((*moment, *subset_index), violation)));
     }
     found
 }

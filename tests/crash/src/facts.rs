@@ -151,12 +151,12 @@ impl Reader {
         Ok(self.rows(&FACTS.join(" UNION ALL "))?.into_iter().collect())
     }
 
-    pub fn parcels(&self) -> Result<i64> {
+    pub fn count_parcels(&self) -> Result<i64> {
         self.query_number("SELECT count(*) FROM present_parcels")
     }
 
     /// Returns the number of chunks in the list of idempotency keys.
-    pub fn key_chunks(&self) -> Result<i64> {
+    pub fn count_key_chunks(&self) -> Result<i64> {
         self.query_number("SELECT count(*) FROM key_chunks")
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::{
     check::check,
-    disk::{Disk, Expectations, Image, NOTHING, Run},
+    disk::{Disk, Expectations, Image, NOTHING, RecordedRun},
     facts::Violation,
     recording::{Recording, write_image},
     syscalls::{self, Fault},
@@ -30,17 +30,17 @@ pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
     let mut outcome = Outcome::default();
     for error in [libc::EIO, libc::ENOSPC] {
         for is_persistent in [false, true] {
-            let mut fault = Fault { error, nth: 0, is_persistent };
+            let mut fault = Fault { error, call_index: 0, is_persistent };
             // The last call is the first that no run reaches.
-            while run_with(folder, (&base, fault), &mut outcome).calls > fault.nth {
-                fault.nth += interval;
+            while run_with(folder, (&base, fault), &mut outcome).calls > fault.call_index {
+                fault.call_index += interval;
             }
         }
     }
     outcome
 }
 
-fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> Run {
+fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> RecordedRun {
     write_image(folder, base);
     let run = record(folder, fault);
     let disk = Disk::after(&run, run.events.len());
@@ -59,7 +59,7 @@ fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome
     run
 }
 
-fn record(folder: &Path, fault: Fault) -> Run {
+fn record(folder: &Path, fault: Fault) -> RecordedRun {
     let mut run = Recording::start(folder, Some(fault), Expectations::default());
     // A server that refuses to start is started a second time.
     if (run.open() || run.open()) && (run.set_up() || run.set_up()) {

@@ -35,17 +35,17 @@ use std::{
 };
 
 use clap::Parser as _;
-use disk::{Disk, Run};
+use disk::{Disk, RecordedRun};
 use explore::{Options, Outcome, explore};
 use facts::Violation;
 use fastrand::Rng;
 use mutants::MUTANTS;
 
-type Record = fn(&Path) -> Run;
+type Workload = fn(&Path) -> RecordedRun;
 
 /// The recordings: name, workload, and the cost of checking one of its images. The last log has 40 MB, so that one of
 /// its images costs as much as 50 others.
-const RECORDINGS: [(&str, Record, usize); 5] = [
+const RECORDINGS: [(&str, Workload, usize); 5] = [
     ("a first start", workloads::first_start, 1),
     ("a busy day", workloads::busy_day, 1),
     ("a vacuum", workloads::vacuum, 1),
@@ -75,12 +75,12 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     raise_descriptor_limit();
-    let place = tempfile::tempdir_in("/dev/shm").unwrap();
-    let folder = fs::canonicalize(place.path()).unwrap();
+    let temp_folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let folder = fs::canonicalize(temp_folder.path()).unwrap();
     let is_clean = run(&arguments, &folder);
     println!("{}", if is_clean { "every guarantee was kept" } else { "GUARANTEES WERE BROKEN" });
     if arguments.at.is_some() {
-        println!("the files are in {}", place.keep().display());
+        println!("the files are in {}", temp_folder.keep().display());
     }
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -95,9 +95,9 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         "seed {seed}\n\n| crashes during | events | different images | checked | violations |"
     );
     println!("|---|---|---|---|---|");
-    for (name, record, cost) in RECORDINGS.into_iter().filter(|(name, ..)| is_selected(name)) {
+    for (name, workload, cost) in RECORDINGS.into_iter().filter(|(name, ..)| is_selected(name)) {
         let options = Options { images: images / cost, ..options };
-        is_clean &= report(name, &explore(&record(&new_folder(folder)), folder, options));
+        is_clean &= report(name, &explore(&workload(&new_folder(folder)), folder, options));
     }
     if is_selected(RECOVERIES) {
         is_clean &= report(RECOVERIES, &recoveries(folder, options));
@@ -143,11 +143,11 @@ fn failing_calls(folder: &Path, interval: usize) -> bool {
 fn mutants(folder: &Path, options: Options) -> bool {
     println!("\n| mutant | violations of {} images: first start | busy day |", options.images);
     println!("|---|---|---|");
-    let [first_start, busy_day] = [RECORDINGS[0], RECORDINGS[1]].map(|(_, record, _)| record);
+    let [first_start, busy_day] = [RECORDINGS[0], RECORDINGS[1]].map(|(_, workload, _)| workload);
     let mut are_found = true;
     for (name, mutate) in MUTANTS {
-        let found = [first_start, busy_day].map(|record| {
-            let mut run = record(&new_folder(folder));
+        let found = [first_start, busy_day].map(|workload| {
+            let mut run = workload(&new_folder(folder));
             mutate(&mut run);
             explore(&run, folder, options).violations.len()
         });
@@ -155,16 +155,16 @@ fn mutants(folder: &Path, options: Options) -> bool {
         are_found &= found != [0, 0];
     }
     let run = first_start(&new_folder(folder));
-    let missed = mutants::undetected_tamperings(&run, &new_folder(folder));
+    let missed = mutants::undetected_corruptions(&run, &new_folder(folder));
     println!("\nchanged rows that are not noticed: {missed:?}");
     are_found && missed.is_empty()
 }
 
 fn report(name: &str, outcome: &Outcome) -> bool {
-    let Outcome { events, possible, images, violations } = outcome;
-    println!("| {name} | {events} | {possible} | {images} | {} |", violations.len());
-    for ((at, nth), Violation(kind, what)) in violations.iter().take(3) {
-        println!("{kind:?}: {what}\n  --only '{name}' --at {at} {nth}");
+    let Outcome { events, different_images, images, violations } = outcome;
+    println!("| {name} | {events} | {different_images} | {images} | {} |", violations.len());
+    for ((moment, subset_index), Violation(kind, found)) in violations.iter().take(3) {
+        println!("{kind:?}: {found}\n  --only '{name}' --at {moment} {subset_index}");
     }
     violations.is_empty()
 }

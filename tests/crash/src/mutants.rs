@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use crate::{
     check::check,
-    disk::{Disk, Event, FOLDER, FileId, Run},
+    disk::{Disk, Event, FOLDER, FileId, RecordedRun},
     facts::{
         Violation,
         ViolationKind::{self, Duplicated, Lost, Partial, Unreadable},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A change to the log.
-type Defect = fn(&mut Run);
+type Defect = fn(&mut RecordedRun);
 
 /// The defects.
 pub const MUTANTS: [(&str, Defect); 4] = [
@@ -30,7 +30,7 @@ pub const MUTANTS: [(&str, Defect); 4] = [
     ("syncs of the folder do nothing", |run| drop_syncs(run, str::is_empty)),
 ];
 
-fn drop_syncs(run: &mut Run, is_dropped: impl Fn(&str) -> bool) {
+fn drop_syncs(run: &mut RecordedRun, is_dropped: impl Fn(&str) -> bool) {
     let base = run.base.iter().map(|(name, _)| name.clone()).zip(0..);
     let created = run.events.iter().filter_map(|event| match event {
         Event::Create { name, file } => Some((name.clone(), *file)),
@@ -43,7 +43,7 @@ fn drop_syncs(run: &mut Run, is_dropped: impl Fn(&str) -> bool) {
 }
 
 /// Marks each request as answered when it is sent.
-fn answer_early(run: &mut Run) {
+fn answer_early(run: &mut RecordedRun) {
     let mut later = BTreeMap::new();
     for event in run.events.iter_mut().rev() {
         if let Event::Mark(expected) = event {
@@ -56,7 +56,7 @@ fn answer_early(run: &mut Run) {
 }
 
 /// Changes to a sound database, and the kind of violation that each causes.
-const TAMPERINGS: [(&str, ViolationKind); 6] = [
+const CORRUPTIONS: [(&str, ViolationKind); 6] = [
     ("DELETE FROM parcels WHERE id = 2; DELETE FROM idempotency WHERE id = 2", Lost),
     (
         "UPDATE idempotency SET body = \
@@ -74,9 +74,9 @@ const TAMPERINGS: [(&str, ViolationKind); 6] = [
     ("DELETE FROM meta WHERE name = 'secret'", Unreadable),
 ];
 
-/// Applies each tampering to the last files of a run. Returns those that are not detected as their kind of
+/// Applies each corruption to the last files of a run. Returns those that are not detected as their kind of
 /// violation.
-pub fn undetected_tamperings(run: &Run, folder: &Path) -> Vec<&'static str> {
+pub fn undetected_corruptions(run: &RecordedRun, folder: &Path) -> Vec<&'static str> {
     let disk = Disk::after(run, run.events.len());
     let is_missed = |(sql, kind): &(&str, ViolationKind)| {
         write_image(folder, &disk.complete_image());
@@ -84,5 +84,5 @@ pub fn undetected_tamperings(run: &Run, folder: &Path) -> Vec<&'static str> {
         let checked = check(run, disk.expected(), folder);
         !matches!(checked, Err(Violation(found, _)) if found == *kind)
     };
-    TAMPERINGS.into_iter().filter(is_missed).map(|(sql, _)| sql).collect()
+    CORRUPTIONS.into_iter().filter(is_missed).map(|(sql, _)| sql).collect()
 }

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    disk::{Disk, Event, Expectations, Image, Run},
+    disk::{Disk, Event, Expectations, Image, RecordedRun},
     facts::Reader,
     server::{ApiRequest, ApiResponse, Server},
     syscalls::{self, Fault},
@@ -50,7 +50,7 @@ impl Recording {
     }
 
     /// Starts a recording on the files that a crash has left of another run.
-    pub fn after(run: &Run, expected: &Expectations, folder: &Path) -> Self {
+    pub fn after(run: &RecordedRun, expected: &Expectations, folder: &Path) -> Self {
         let mut recording = Self::start(folder, None, expected.clone());
         (recording.requests, recording.key) = (run.requests.clone(), run.key.clone());
         recording
@@ -87,11 +87,11 @@ impl Recording {
     }
 
     /// Ends the recording, and checks that replaying the log gives the files as they are: no write has bypassed it.
-    pub fn finish(mut self) -> Run {
+    pub fn finish(mut self) -> RecordedRun {
         self.close();
         let (events, calls) = syscalls::stop();
         let Self { folder, base, requests, key, may_fail, .. } = self;
-        let run = Run { base, events, requests, key, calls };
+        let run = RecordedRun { base, events, requests, key, calls };
         let replayed = Disk::after(&run, run.events.len()).complete_image();
         assert!(may_fail || replayed == syscalls::read_folder(&folder), "the log lacks a change");
         run
@@ -139,15 +139,16 @@ impl Recording {
     }
 
     /// Sends requests of the run in one commit. An error leaves open whether a request was executed.
-    pub fn send(&mut self, which: impl Iterator<Item = usize> + Clone) {
-        self.expected.requests.extend(which.clone().map(|at| (at, false)));
+    pub fn send(&mut self, indexes: impl Iterator<Item = usize> + Clone) {
+        self.expected.requests.extend(indexes.clone().map(|index| (index, false)));
         self.mark();
-        let posts: Vec<_> = which.clone().map(|at| self.requests[at].0.clone()).collect();
-        let responses = self.server().send(&posts, &self.key);
-        for (at, response) in which.zip(responses) {
+        let api_requests: Vec<_> =
+            indexes.clone().map(|index| self.requests[index].0.clone()).collect();
+        let responses = self.server().send(&api_requests, &self.key);
+        for (index, response) in indexes.zip(responses) {
             if response.status < 300 {
-                self.expected.requests.insert(at, true);
-                self.requests[at].1 = Some(response);
+                self.expected.requests.insert(index, true);
+                self.requests[index].1 = Some(response);
             } else {
                 let is_service_error = matches!(response.status, 409 | 500..);
                 assert!(self.may_fail && is_service_error, "{}", response.text());
@@ -165,8 +166,8 @@ impl Recording {
     pub fn reset(&mut self) {
         self.expected.is_resetting = true;
         self.mark();
-        let post = ApiRequest { path: "/api/v1/sandbox/reset".to_owned(), body: String::new() };
-        let response = &self.server().send(&[post], &self.key)[0];
+        let request = ApiRequest { path: "/api/v1/sandbox/reset".to_owned(), body: String::new() };
+        let response = &self.server().send(&[request], &self.key)[0];
         assert_eq!(response.status, 200, "{}", response.text());
         self.expected = self.expected.reset();
         self.mark();
@@ -216,7 +217,7 @@ pub fn order(number: usize) -> ApiRequest {
 
 impl ApiRequest {
     /// Returns `true` if the request creates a parcel.
-    pub fn creates(&self) -> bool {
+    pub fn is_create(&self) -> bool {
         self.path == CREATE
     }
 }

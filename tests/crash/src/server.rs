@@ -80,8 +80,8 @@ impl Server {
     /// Finishes the work that an earlier server left incomplete.
     fn finish_previous(&self) -> Result<(), String> {
         self.runtime.block_on(async {
-            let ended = self.service.end_leases().await.map_err(text);
-            ended.and(self.service.store().resume_resets().await.map_err(text))
+            let ended = self.service.end_leases().await.map_err(debug_text);
+            ended.and(self.service.store().resume_resets().await.map_err(debug_text))
         })
     }
 
@@ -91,7 +91,7 @@ impl Server {
         self.runtime.block_on(async {
             let now = self.service.now();
             let issued = self.service.issuer(Actor::Server).issue_api_key(key, now).await;
-            let (key, record) = issued.map_err(text)?;
+            let (key, record) = issued.map_err(debug_text)?;
             let endpoint = EndpointRequest {
                 tenant: record.scope.tenant,
                 url: "http://127.0.0.1:9/".to_owned(),
@@ -103,18 +103,19 @@ impl Server {
                 .unwrap(),
                 allowed_hosts: AllowedHosts::PublicAndLoopback,
             };
-            self.service.endpoints(Actor::Server).set(endpoint, now).await.map_err(text)?;
+            self.service.endpoints(Actor::Server).set(endpoint, now).await.map_err(debug_text)?;
             Ok(key.secret().to_owned())
         })
     }
 
     /// Sends requests together while the writer pauses, so that they share one commit.
-    pub fn send(&self, posts: &[ApiRequest], key: &str) -> Vec<ApiResponse> {
+    pub fn send(&self, api_requests: &[ApiRequest], key: &str) -> Vec<ApiResponse> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
-            let mut responses = pin!(join_all(posts.iter().map(|post| self.send_one(post, key))));
+            let mut responses =
+                pin!(join_all(api_requests.iter().map(|request| self.send_one(request, key))));
             // After this many turns each request is in the writer's queue, or all have been answered without it.
-            for _ in posts {
+            for _ in api_requests {
                 let turn = pin!(tokio::task::yield_now());
                 if let Either::Left((responses, _)) = select(&mut responses, turn).await {
                     return responses;
@@ -125,10 +126,10 @@ impl Server {
         })
     }
 
-    async fn send_one(&self, post: &ApiRequest, key: &str) -> ApiResponse {
-        let request = Request::post(&post.path).header("x-api-key", key);
+    async fn send_one(&self, api_request: &ApiRequest, key: &str) -> ApiResponse {
+        let request = Request::post(&api_request.path).header("x-api-key", key);
         let request = request.header(CONTENT_TYPE, "application/json");
-        let request = request.body(Body::from(post.body.clone())).unwrap();
+        let request = request.body(Body::from(api_request.body.clone())).unwrap();
         let response = self.routes.clone().oneshot(request).await.unwrap();
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes().to_vec();
@@ -170,7 +171,7 @@ impl Server {
     }
 }
 
-fn text(error: impl Debug) -> String {
+fn debug_text(error: impl Debug) -> String {
     format!("{error:?}")
 }
 

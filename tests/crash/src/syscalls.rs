@@ -43,7 +43,7 @@ struct Recorder {
 pub struct Fault {
     pub error: c_int,
     /// Index of the call.
-    pub nth: usize,
+    pub call_index: usize,
     /// Set if all later calls fail too.
     pub is_persistent: bool,
 }
@@ -52,7 +52,7 @@ fn recorder() -> MutexGuard<'static, Option<Recorder>> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts recording the files in a folder, and returns them. Their present content counts as durable.
+/// Starts recording the files in a folder, and returns them. Their current content counts as durable.
 pub fn start(folder: &Path, fault: Option<Fault>) -> Image {
     let base = read_folder(folder);
     let paths = base.iter().map(|(name, _)| inode(folder.join(name)).unwrap());
@@ -79,7 +79,7 @@ pub fn log(event: Event) {
 /// Returns the files of a folder that survive a crash, sorted by name.
 pub fn read_folder(folder: &Path) -> Image {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = names.map(|name| name.into_string().unwrap()).filter(|name| survives(name));
+    let names = names.map(|name| name.into_string().unwrap()).filter(|name| is_in_image(name));
     let mut image: Image =
         names.map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect();
     image.sort();
@@ -88,7 +88,7 @@ pub fn read_folder(folder: &Path) -> Image {
 
 /// Returns `true` if a file is part of an image. `SQLite` rebuilds the shared memory after a crash, and the lock file
 /// is empty.
-fn survives(name: &str) -> bool {
+fn is_in_image(name: &str) -> bool {
     !name.ends_with("-shm") && !name.ends_with(".lock")
 }
 
@@ -103,10 +103,11 @@ fn descriptor_inode(descriptor: c_int) -> Option<Inode> {
 impl Recorder {
     /// Executes a call, unless it is its turn to fail.
     fn execute(&mut self, call: impl FnOnce() -> isize) -> isize {
-        let nth = self.calls;
+        let call_index = self.calls;
         self.calls += 1;
-        let fault =
-            self.fault.filter(|fault| nth == fault.nth || fault.is_persistent && nth > fault.nth);
+        let fault = self.fault.filter(|fault| {
+            call_index == fault.call_index || fault.is_persistent && call_index > fault.call_index
+        });
         let Some(Fault { error, .. }) = fault else { return call() };
         // SAFETY: the location is this thread's.
         unsafe { *libc::__errno_location() = error };
@@ -152,7 +153,9 @@ fn call_on_path(
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call() };
     let name = path.strip_prefix(&recorder.folder).ok().and_then(Path::to_str);
-    let Some(name) = name.filter(|name| !name.is_empty() && survives(name)) else { return call() };
+    let Some(name) = name.filter(|name| !name.is_empty() && is_in_image(name)) else {
+        return call();
+    };
     let returned = recorder.execute(|| call() as isize) as c_int;
     if returned >= 0 {
         log(recorder, name.to_owned(), returned);

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::{
-    disk::{Expectations, Image, Run},
+    disk::{Expectations, Image, RecordedRun},
     facts::Reader,
     recording::{DATABASE, Recording, write_image},
     server::Server,
@@ -29,7 +29,7 @@ fn start(folder: &Path) -> Recording {
 }
 
 /// Records a database that is created, serves its first orders, is closed, and opened again.
-pub fn first_start(folder: &Path) -> Run {
+pub fn first_start(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     for size in [1, 1, 1, 5] {
         recording.create(size);
@@ -41,7 +41,7 @@ pub fn first_start(folder: &Path) -> Run {
 }
 
 /// Records every kind of write, with checkpoints and a reset.
-pub fn busy_day(folder: &Path) -> Run {
+pub fn busy_day(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     for size in [1, 1, 1, 12] {
         recording.create(size);
@@ -73,7 +73,7 @@ pub fn busy_day(folder: &Path) -> Run {
 }
 
 /// Records `parcelo-server vacuum` on a file that has free pages after a reset.
-pub fn vacuum(folder: &Path) -> Run {
+pub fn vacuum(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     recording.create(60);
     recording.reset();
@@ -88,15 +88,15 @@ pub fn vacuum(folder: &Path) -> Run {
 
 /// Records a server that starts on a file of an older version and upgrades it. The file has more than 256 keys, so the
 /// list of keys gets its first chunk.
-pub fn upgrade(folder: &Path) -> Run {
+pub fn upgrade(folder: &Path) -> RecordedRun {
     let file = folder.join(DATABASE);
     old_database(&file);
     let base = syscalls::read_folder(folder);
     // An interrupted upgrade must end with the same rows as an uninterrupted one.
     let server = Server::open(&file, 1).unwrap();
     let reader = Reader::open(&file).unwrap();
-    let (parcels, facts) = (reader.parcels().unwrap(), Arc::new(reader.facts().unwrap()));
-    assert_ne!(reader.key_chunks(), Ok(0));
+    let (parcels, facts) = (reader.count_parcels().unwrap(), Arc::new(reader.facts().unwrap()));
+    assert_ne!(reader.count_key_chunks(), Ok(0));
     drop(reader);
     server.close();
     write_image(folder, &base);
@@ -122,7 +122,7 @@ fn old_database(file: &Path) {
 }
 
 /// Records a server whose log has become so long that the store's own thread checkpoints it while orders come in.
-pub fn long_log(folder: &Path) -> Run {
+pub fn long_log(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     recording.create(3);
     let log = folder.join("parcelo.db-wal");
@@ -151,7 +151,11 @@ pub fn long_log(folder: &Path) -> Run {
 
 /// Records a restart on the files that a crash has left: the service recovers, answers the requests that were in
 /// flight, and accepts others.
-pub fn recovery(folder: &Path, crashed: (&Run, &Expectations, &Image), rng: &mut Rng) -> Run {
+pub fn recovery(
+    folder: &Path,
+    crashed: (&RecordedRun, &Expectations, &Image),
+    rng: &mut Rng,
+) -> RecordedRun {
     let (run, expected, image) = crashed;
     write_image(folder, image);
     let in_flight = expected.requests.iter().filter(|(_, answered)| !**answered);

@@ -38,17 +38,17 @@ fn check(input: &[u8]) {
             Ok(value) => match check_carrier_events(&value, NOW.parse().unwrap()) {
                 Err(rejected) => rejected.faults,
                 Ok(events) => {
-                    let names: Vec<_> =
+                    let event_ids: Vec<_> =
                         events.events.iter().map(|event| event.event_id.clone()).collect();
-                    let record =
+                    let tracking_record =
                         || service.get(&api_key, &format!("/api/v1/tracking/{number}")).json();
-                    let first = assert_one_result_each(&response, &names);
-                    let after = record();
+                    let first_outcomes = assert_one_result_each(&response, &event_ids);
+                    let after = tracking_record();
                     let again = push(service, &carrier, &body);
-                    assert_duplicates(&first, &again);
-                    let has_rejected = first.iter().any(|outcome| outcome == "REJECTED");
+                    assert_duplicates(&first_outcomes, &again);
+                    let has_rejected = first_outcomes.iter().any(|outcome| outcome == "REJECTED");
                     assert!(
-                        has_rejected || record() == after,
+                        has_rejected || tracking_record() == after,
                         "a repeated scan changes the record"
                     );
                     return;
@@ -68,13 +68,13 @@ fn push(service: &Service, carrier: &CarrierKey, body: &str) -> HttpResponse {
 
 /// Checks that there is one result for each event, in their order, and that the sums match the results. Returns
 /// the outcomes.
-fn assert_one_result_each(response: &HttpResponse, names: &[String]) -> Vec<String> {
+fn assert_one_result_each(response: &HttpResponse, event_ids: &[String]) -> Vec<String> {
     assert_eq!(response.status, 200, "{response:?}");
     let body = response.json();
     let (results, summary) =
         (body["data"]["results"].as_array().unwrap(), &body["data"]["summary"]);
     let text = |result: &Value, name: &str| result[name].as_str().unwrap().to_owned();
-    assert_eq!(results.iter().map(|result| text(result, "eventId")).collect::<Vec<_>>(), names);
+    assert_eq!(results.iter().map(|result| text(result, "eventId")).collect::<Vec<_>>(), event_ids);
     let outcomes: Vec<_> = results.iter().map(|result| text(result, "outcome")).collect();
     let sums = [
         ("applied", "APPLIED"),
@@ -92,10 +92,13 @@ fn assert_one_result_each(response: &HttpResponse, names: &[String]) -> Vec<Stri
 
 /// Checks the response to the repeated events. An event that was rejected may be legal after the events that followed
 /// it.
-fn assert_duplicates(first: &[String], again: &HttpResponse) {
+fn assert_duplicates(first_outcomes: &[String], again: &HttpResponse) {
     let body = again.json();
     let results = body["data"]["results"].as_array().unwrap();
-    for (outcome, result) in first.iter().zip(results) {
-        assert!(outcome == "REJECTED" || result["outcome"] == "DUPLICATE", "{first:?} {body}");
+    for (outcome, result) in first_outcomes.iter().zip(results) {
+        assert!(
+            outcome == "REJECTED" || result["outcome"] == "DUPLICATE",
+            "{first_outcomes:?} {body}"
+        );
     }
 }

@@ -22,14 +22,14 @@ pub struct FuzzRun<'a> {
 }
 
 /// Returns the folder of a target's corpus.
-pub fn folder(name: &str) -> PathBuf {
+pub fn corpus_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
 }
 
 impl<'a> FuzzRun<'a> {
     /// Reads the target's corpus. `check` is the target's own function, or that of a crate that this one cannot call.
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
-        let folder = folder(target.name);
+        let folder = corpus_folder(target.name);
         let files =
             fs::read_dir(&folder).unwrap_or_else(|err| panic!("{}: {err}", folder.display()));
         let mut inputs: Vec<_> = files

@@ -61,16 +61,16 @@ fn check(input: &[u8]) {
         DASHBOARD.with_borrow_mut(Option::take).filter(|dashboard| dashboard.inputs < MAX_INPUTS);
     let mut dashboard = previous.unwrap_or_else(Dashboard::open);
     dashboard.inputs += 1;
-    submit(&dashboard, input);
+    check_form(&dashboard, input);
     DASHBOARD.with_borrow_mut(|kept| *kept = Some(dashboard));
 }
 
-fn submit(dashboard: &Dashboard, input: &[u8]) {
-    let (first, fields) = match input.iter().position(|byte| *byte == b'\n') {
+fn check_form(dashboard: &Dashboard, input: &[u8]) {
+    let (selector, fields) = match input.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&input[..end], &input[end + 1..]),
         None => (&b"0"[..], input),
     };
-    let index = first.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
+    let index = selector.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
     let path = PATHS[index % PATHS.len()];
     let before = PAGES.map(|page| dashboard.get(page).text());
     let without_token = dashboard.post(path, fields);

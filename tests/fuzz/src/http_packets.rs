@@ -40,10 +40,10 @@ fn check(input: &[u8]) {
         .filter(|size| *size > 0)
         .collect();
     let body = input.get(end + 1..).unwrap_or_default();
-    with_service(|service| service.runtime.block_on(assert_same(service, &sizes, body)));
+    with_service(|service| service.runtime.block_on(assert_same_responses(service, &sizes, body)));
 }
 
-async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
+async fn assert_same_responses(service: &Service, sizes: &[usize], body: &[u8]) {
     let key = service.server.key().issue();
     let send = async |framing, sizes: &[usize], count| {
         let bytes = requests((&key, framing), (sizes, body), count);

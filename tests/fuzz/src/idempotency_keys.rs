@@ -28,30 +28,31 @@ fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     with_service(|service| {
         let keys = ACCOUNTS.map(|account| service.key(account));
-        let mut first = HashMap::<(usize, String), (usize, Bytes)>::new();
+        let mut first_requests = HashMap::<(usize, String), (usize, Bytes)>::new();
         for line in text.lines().take(MAX_REQUESTS) {
             let mut words = line.splitn(4, ' ');
             let mut word = || words.next().unwrap_or_default();
             let (key_index, placement, order_index, typed_key) = (word(), word(), word(), word());
-            let number = |text: &str, count: usize| text.parse::<usize>().unwrap_or(0) % count;
-            let (key_index, order_index) = (number(key_index, 3), number(order_index, 2));
-            let Some((request, name)) =
+            let parse_index = |text: &str, count: usize| text.parse::<usize>().unwrap_or(0) % count;
+            let (key_index, order_index) = (parse_index(key_index, 3), parse_index(order_index, 2));
+            let Some((request, idempotency_key)) =
                 request(&keys[key_index], placement, order_index, typed_key)
             else {
                 continue;
             };
             let response = service.call(request);
-            let Some(name) = name else {
+            let Some(idempotency_key) = idempotency_key else {
                 assert_eq!(response.status, 400, "{line:?} {response:?}");
                 continue;
             };
-            match first.get(&(key_index, name.clone())) {
+            match first_requests.get(&(key_index, idempotency_key.clone())) {
                 None => {
                     assert_eq!(response.status, 201, "{line:?} {response:?}");
                     assert_seen_by_its_account(service, (&keys, key_index), &response);
-                    first.insert((key_index, name), (order_index, response.body));
+                    first_requests
+                        .insert((key_index, idempotency_key), (order_index, response.body));
                 }
-                Some((same, body)) if *same == order_index => {
+                Some((first_order, body)) if *first_order == order_index => {
                     assert_eq!((response.status, &response.body), (200, body), "{line:?}");
                 }
                 Some(_) => assert_eq!(response.code(), "IDEMPOTENCY_CONFLICT", "{line:?}"),
@@ -78,7 +79,7 @@ fn request(
         "quoted" => ("idempotency-key", format!("\"{typed_key}\"")),
         _ => ("", String::new()),
     };
-    let name = match header {
+    let idempotency_key = match header {
         // In the body the key is not trimmed, so spaces around it are a fault.
         "" => typed_key,
         "idempotency-key" => {
@@ -96,10 +97,12 @@ fn request(
     } else {
         request.header(header, HeaderValue::from_str(&value).ok()?)
     };
-    let is_key = (8..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let name = is_key.then(|| name.to_owned());
-    Some((request.body(Body::from(order.to_string())).unwrap(), name))
+    let is_key = (8..=64).contains(&idempotency_key.len())
+        && idempotency_key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let idempotency_key = is_key.then(|| idempotency_key.to_owned());
+    Some((request.body(Body::from(order.to_string())).unwrap(), idempotency_key))
 }
 
 /// Checks that the account's other API key sees the parcel and that another account does not.

@@ -54,7 +54,7 @@ fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
     let key = service.key("default");
     let mut order = sample::order();
     order.as_object_mut().unwrap().remove("trackingNumber");
-    let plain = order.clone();
+    let sample_order = order.clone();
     for (field, line) in FIELDS.iter().zip(lines).filter(|(_, line)| !line.trim().is_empty()) {
         set_field(&mut order, field, json!(line));
     }
@@ -65,7 +65,7 @@ fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
         }
         for (field, _) in response.faults() {
             let pointer = format!("/{}", field.replace('.', "/"));
-            let sample_value = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
+            let sample_value = sample_order.pointer(&pointer).cloned().unwrap_or(Value::Null);
             set_field(&mut order, &pointer, sample_value);
         }
     }

@@ -34,7 +34,7 @@ mod service;
 mod tracking_number;
 mod webhook_signature;
 
-pub use corpus::{FuzzRun, folder};
+pub use corpus::{FuzzRun, corpus_folder};
 
 /// A fuzz target: a property that every input must have.
 #[derive(Clone, Copy)]

@@ -18,10 +18,10 @@ pub(crate) const TARGET: Target = Target { name: "order_json", check, cases: 500
 const CREATE: &str = "/api/v1/orders/create";
 
 fn check(input: &[u8]) {
-    with_service(|service| check_service(service, input));
+    with_service(|service| check_body(service, input));
 }
 
-fn check_service(service: &Service, input: &[u8]) {
+fn check_body(service: &Service, input: &[u8]) {
     // Idempotency keys belong to an API key, so with a new API key this request is the first one.
     let key = service.key("default");
     let response = service.post(&key, CREATE, input);
@@ -47,11 +47,11 @@ fn check_service(service: &Service, input: &[u8]) {
 
 /// Checks that a serialized order is parsed as the same order.
 fn assert_round_trips(order: &OrderRequest) {
-    let printed = serde_json::to_value(order).unwrap();
-    let read: OrderRequest = serde_json::from_value(printed.clone()).unwrap();
-    assert_eq!(serde_json::to_value(&read).unwrap(), printed);
-    let checked = check_order(&printed, &OrderContext::new(&Destinations::All));
-    assert_eq!(serde_json::to_value(checked.unwrap().value).unwrap(), printed);
+    let serialized = serde_json::to_value(order).unwrap();
+    let read: OrderRequest = serde_json::from_value(serialized.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), serialized);
+    let checked = check_order(&serialized, &OrderContext::new(&Destinations::All));
+    assert_eq!(serde_json::to_value(checked.unwrap().value).unwrap(), serialized);
 }
 
 fn assert_stored(
@@ -59,17 +59,23 @@ fn assert_stored(
     (key, order): (&ApiKey, &OrderRequest),
     created: &HttpResponse,
 ) {
-    let shown = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
-    let number = TrackingNumber::parse(&shown).unwrap();
-    assert!(order.tracking_number.as_ref().is_none_or(|own| own.as_str() == shown));
+    let tracking_number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+    let number = TrackingNumber::parse(&tracking_number).unwrap();
+    assert!(
+        order
+            .tracking_number
+            .as_ref()
+            .is_none_or(|requested| requested.as_str() == tracking_number)
+    );
     let record = service.get(key, &format!("/api/v1/tracking/{number}")).json();
-    assert_eq!(record["trackingNumber"], shown.as_str(), "{record}");
+    assert_eq!(record["trackingNumber"], tracking_number.as_str(), "{record}");
     let Some(id) = &order.external_order_id else { return };
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("externalOrderId", id);
     let page = service.get(key, &format!("/api/v1/parcels?limit=100&{}", query.finish())).json();
     let rows = page["data"].as_array().unwrap().iter();
-    let found: Vec<&Value> = rows.filter(|row| row["trackingNumber"] == shown.as_str()).collect();
+    let found: Vec<&Value> =
+        rows.filter(|row| row["trackingNumber"] == tracking_number.as_str()).collect();
     assert!(found.len() == 1 && found[0]["externalOrderId"] == id.as_str(), "{page}");
 }
 

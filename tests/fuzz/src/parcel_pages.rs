@@ -40,7 +40,7 @@ fn check(input: &[u8]) {
         assert_eq!(check_list(query_pairs(read)).as_ref().unwrap(), read, "{query}");
     }
     with_service(|service| {
-        let key = create_shop(service);
+        let key = key_with_parcels(service);
         let path = format!("/api/v1/parcels?{query}");
         if http::Uri::try_from(&path).is_err() {
             return;
@@ -61,7 +61,7 @@ fn check(input: &[u8]) {
 }
 
 /// Returns an API key of the account whose parcels are listed, and creates these if necessary.
-fn create_shop(service: &Service) -> ApiKey {
+fn key_with_parcels(service: &Service) -> ApiKey {
     let key = service.key("pages");
     let listed = service.get(&key, "/api/v1/parcels").json();
     if listed["meta"]["total"] == 0 {

@@ -74,10 +74,10 @@ async fn assert_waits(refusal: RefusingTransport) {
         assert!(is_limited || waited <= bound, "{waited:?} of {requested:?}");
     }
     // The error has the time that the service requested.
-    if let (Some(requested), Some(shown)) = (requested, error.retry_after()) {
+    if let (Some(requested), Some(reported)) = (requested, error.retry_after()) {
         assert!(
-            shown.abs_diff(requested) < Duration::from_millis(1),
-            "{shown:?} for {requested:?}"
+            reported.abs_diff(requested) < Duration::from_millis(1),
+            "{reported:?} for {requested:?}"
         );
     }
 }

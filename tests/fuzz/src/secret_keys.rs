@@ -55,7 +55,7 @@ fn assert_read_as_printed<K: Debug, E: Debug + Display>(
     read: &Result<K, E>,
     secret: impl Fn(&K) -> &str,
 ) {
-    let shown = match read {
+    let message = match read {
         Ok(key) => {
             assert_eq!(secret(key), text);
             format!("{key:?}")
@@ -63,7 +63,7 @@ fn assert_read_as_printed<K: Debug, E: Debug + Display>(
         Err(error) => format!("{error} {error:?}"),
     };
     // A shorter text could be a word of the message.
-    assert!(text.len() < 16 || !shown.contains(text), "{shown}");
+    assert!(text.len() < 16 || !message.contains(text), "{message}");
 }
 
 fn assert_refused(input: &[u8], choice: u64) {

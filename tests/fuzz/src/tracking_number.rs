@@ -15,81 +15,86 @@ use crate::{
 
 pub(crate) const TARGET: Target = Target { name: "tracking_number", check, cases: 600 };
 
-const NUMBER: &str = "SB-FUZZED-0001";
+const TRACKING_NUMBER: &str = "SB-FUZZED-0001";
 
 fn check(input: &[u8]) {
     // Without a number the path would be another one.
-    let Some(typed) = std::str::from_utf8(input).ok().filter(|typed| !typed.is_empty()) else {
+    let Some(typed_text) =
+        std::str::from_utf8(input).ok().filter(|typed_text| !typed_text.is_empty())
+    else {
         return;
     };
-    let number = TrackingNumber::parse(typed);
+    let number = TrackingNumber::parse(typed_text);
     if let Ok(number) = &number {
         let folded = TrackingNumber::parse(&number.folded()).unwrap();
-        assert_eq!((number.as_str(), &folded), (typed, number));
+        assert_eq!((number.as_str(), &folded), (typed_text, number));
         assert_eq!(folded.cmp(number), std::cmp::Ordering::Equal);
         assert!(HashSet::from([folded]).contains(number));
     }
-    let path = Operation::GetTracking.path_of(typed);
+    let path = Operation::GetTracking.path_of(typed_text);
     let rest = path.strip_prefix("/api/v1/tracking/").unwrap();
     assert!(!rest.contains(['/', '?', '#', '<', '"', ' ']), "{path}");
-    with_service(|service| assert_found(service, typed, number.ok().as_ref()));
+    with_service(|service| assert_found(service, typed_text, number.ok().as_ref()));
 }
 
-fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>) {
+fn assert_found(service: &Service, typed_text: &str, number: Option<&TrackingNumber>) {
     let key = service.key("default");
     let mut order = sample::order();
-    order["trackingNumber"] = NUMBER.into();
+    order["trackingNumber"] = TRACKING_NUMBER.into();
     // The number exists already if an earlier input has created it.
     let created = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
     assert!(created.status == 201 || created.code() == "PARCEL_DUPLICATE_TRACKING");
     let is_this_number =
-        number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
+        number.is_some_and(|number| *number == TrackingNumber::parse(TRACKING_NUMBER).unwrap());
     // For the API, a text of another length is not a tracking number (docs/api.md, Tracking).
-    let has_valid_length = (10..=30).contains(&typed.chars().count());
+    let has_valid_length = (10..=30).contains(&typed_text.chars().count());
     let (status, public) = match (is_this_number, has_valid_length) {
         (true, _) => (200, 200),
         (false, true) => (404, 404),
         (false, false) => (400, 404),
     };
     for path in [
-        format!("/api/v1/tracking/{}", percent_encode(typed)),
-        Operation::GetTracking.path_of(typed),
+        format!("/api/v1/tracking/{}", percent_encode(typed_text)),
+        Operation::GetTracking.path_of(typed_text),
     ] {
         let response = service.get(&key, &path);
-        assert!(response.status == status, "{typed:?}: {response:?}");
+        assert!(response.status == status, "{typed_text:?}: {response:?}");
     }
-    let (html, json) =
-        (get_page(service, typed, "text/html"), get_page(service, typed, "application/json"));
-    assert_eq!(json.status, public, "{typed:?}");
+    let (html, json) = (
+        get_page(service, typed_text, "text/html"),
+        get_page(service, typed_text, "application/json"),
+    );
+    assert_eq!(json.status, public, "{typed_text:?}");
     // The page tolerates small mistakes, and redirects to the tracking number.
     if html.status == 303 {
         let to = html.headers["location"].to_str().unwrap();
         let number = to.strip_prefix("/track/").and_then(|rest| rest.split('?').next()).unwrap();
         assert!(
             TrackingNumber::parse(number).is_ok_and(|parsed| parsed.as_str() == number),
-            "{typed:?}: {to}"
+            "{typed_text:?}: {to}"
         );
     } else {
-        assert_eq!(html.status, public, "{typed:?}");
+        assert_eq!(html.status, public, "{typed_text:?}");
     }
     assert!(json.headers["content-type"].to_str().unwrap().starts_with("application/json"));
     // A page may contain the typed text by chance (`"S` is in its style sheet), but must not have more tags and
     // quotation marks than the page of a text without any.
-    let plain = get_page(service, &typed.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
+    let plain =
+        get_page(service, &typed_text.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
     if html.status != 303 {
-        assert_eq!(count_markup(&html), count_markup(&plain), "{typed:?} in {}", html.text());
+        assert_eq!(count_markup(&html), count_markup(&plain), "{typed_text:?} in {}", html.text());
     }
 }
 
-fn get_page(service: &Service, typed: &str, accept: &str) -> HttpResponse {
+fn get_page(service: &Service, typed_text: &str, accept: &str) -> HttpResponse {
     let request =
-        Request::get(format!("/track/{}", percent_encode(typed))).header("accept", accept);
+        Request::get(format!("/track/{}", percent_encode(typed_text))).header("accept", accept);
     service.call(request.body(Body::empty()).unwrap())
 }
 
 /// Percent-encodes every byte, including those that a path may contain.
-fn percent_encode(typed: &str) -> String {
-    typed.bytes().fold(String::new(), |mut escaped, byte| {
+fn percent_encode(typed_text: &str) -> String {
+    typed_text.bytes().fold(String::new(), |mut escaped, byte| {
         write!(escaped, "%{byte:02X}").unwrap();
         escaped
     })

@@ -16,7 +16,7 @@ const MAX_AGE_SECONDS: u64 = 300;
 /// An input: lines with the id, the timestamp, the present time and further signatures, then the body.
 struct Input<'a> {
     id: &'a [u8],
-    sent: &'a [u8],
+    timestamp: &'a [u8],
     now: i64,
     body: &'a [u8],
 }
@@ -24,21 +24,24 @@ struct Input<'a> {
 fn check(input: &[u8]) {
     let mut lines = input.splitn(5, |byte| *byte == b'\n');
     let mut line = || lines.next().unwrap_or_default();
-    let (id, sent, now, more, body) = (line(), line(), line(), line(), line());
+    let (id, timestamp, now, extra_signatures, body) = (line(), line(), line(), line(), line());
     let now = std::str::from_utf8(now).ok().and_then(|text| text.parse().ok());
     let now = now.unwrap_or(1_768_057_500_i64).clamp(-(1 << 40), 1 << 40);
-    let input = Input { id, sent, now, body };
-    let signature = format!("v1,{}", STANDARD.encode(hmac(&[id, b".", sent, b".", body])));
-    let signatures = [signature.as_bytes(), b" ", more].concat();
+    let input = Input { id, timestamp, now, body };
+    let signature = format!("v1,{}", STANDARD.encode(hmac(&[id, b".", timestamp, b".", body])));
+    let signatures = [signature.as_bytes(), b" ", extra_signatures].concat();
     let verification = verify(&input, &signatures);
-    assert_eq!(verification, expected_result(&input), "{:?}", String::from_utf8_lossy(sent));
+    assert_eq!(verification, expected_result(&input), "{:?}", String::from_utf8_lossy(timestamp));
     if verification.is_ok() {
         assert_same_signature(&input, &signature);
         assert_changes_are_detected(&input, &signature);
     }
     // Without the signature, the message is not accepted.
-    let only_more = verify(&input, more);
-    assert!(only_more.is_err() || contains_signature(more, &signature), "{only_more:?}");
+    let without_signature = verify(&input, extra_signatures);
+    assert!(
+        without_signature.is_err() || contains_signature(extra_signatures, &signature),
+        "{without_signature:?}"
+    );
 }
 
 fn webhook() -> Webhook {
@@ -48,28 +51,29 @@ fn webhook() -> Webhook {
 fn verify(input: &Input<'_>, signatures: &[u8]) -> Result<(), WebhookError> {
     let headers = [
         ("webhook-id", input.id),
-        ("webhook-timestamp", input.sent),
+        ("webhook-timestamp", input.timestamp),
         ("webhook-signature", signatures),
     ];
     let now = DateTime::from_timestamp(input.now, 0).unwrap();
     let verified = webhook().verify_at(&headers[..], input.body, now)?;
     assert_eq!((verified.id().as_bytes(), verified.body()), (input.id, input.body));
-    assert_eq!(verified.timestamp().to_string().as_bytes(), input.sent);
+    assert_eq!(verified.timestamp().to_string().as_bytes(), input.timestamp);
     Ok(())
 }
 
 /// Returns the expected result, from a second reading of the two headers.
-fn expected_result(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
+fn expected_result(Input { id, timestamp, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
     let is_visible = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
     if id.is_empty() || id.len() > 256 || !id.iter().all(is_visible) {
         return Err(WebhookError::HeaderMalformed("webhook-id"));
     }
-    let number = std::str::from_utf8(sent).ok().and_then(|text| text.parse::<i64>().ok());
-    let number = number.filter(|number| number.to_string().as_bytes() == *sent && *number >= 0);
-    let Some(sent) = number else {
+    let number = std::str::from_utf8(timestamp).ok().and_then(|text| text.parse::<i64>().ok());
+    let number =
+        number.filter(|number| number.to_string().as_bytes() == *timestamp && *number >= 0);
+    let Some(timestamp) = number else {
         return Err(WebhookError::HeaderMalformed("webhook-timestamp"));
     };
-    match (sent.abs_diff(*now), sent < *now) {
+    match (timestamp.abs_diff(*now), timestamp < *now) {
         (..=MAX_AGE_SECONDS, _) => Ok(()),
         (seconds, true) => Err(WebhookError::TooOld { seconds }),
         (seconds, false) => Err(WebhookError::TooNew { seconds }),
@@ -77,9 +81,9 @@ fn expected_result(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), Webhoo
 }
 
 fn assert_same_signature(input: &Input<'_>, signature: &str) {
-    let sent = std::str::from_utf8(input.sent).unwrap().parse().unwrap();
+    let timestamp = std::str::from_utf8(input.timestamp).unwrap().parse().unwrap();
     let id = std::str::from_utf8(input.id).unwrap();
-    assert_eq!(Secret::parse(SECRET).unwrap().sign(id, sent, input.body), signature);
+    assert_eq!(Secret::parse(SECRET).unwrap().sign(id, timestamp, input.body), signature);
 }
 
 /// Checks that changing one bit of the id, the timestamp, the body or the signature is detected.
@@ -94,15 +98,15 @@ fn assert_changes_are_detected(input: &Input<'_>, signature: &str) {
         }
         bytes
     };
-    let (id, sent, body) = (changed(input.id), changed(input.sent), changed(input.body));
+    let (id, timestamp, body) = (changed(input.id), changed(input.timestamp), changed(input.body));
     assert!(verify(&Input { id: &id, ..*input }, signature.as_bytes()).is_err());
-    assert!(verify(&Input { sent: &sent, ..*input }, signature.as_bytes()).is_err());
+    assert!(verify(&Input { timestamp: &timestamp, ..*input }, signature.as_bytes()).is_err());
     assert!(verify(&Input { body: &body, ..*input }, signature.as_bytes()).is_err());
     assert!(verify(input, &changed(signature.as_bytes())).is_err());
 }
 
-fn contains_signature(more: &[u8], signature: &str) -> bool {
-    more.split(|byte| *byte == b' ').any(|part| part == signature.as_bytes())
+fn contains_signature(extra_signatures: &[u8], signature: &str) -> bool {
+    extra_signatures.split(|byte| *byte == b' ').any(|part| part == signature.as_bytes())
 }
 
 /// Computes the HMAC of RFC 2104 over the concatenated parts.
@@ -127,10 +131,11 @@ mod tests {
         for row in rows {
             let mut cells = row.split('\t');
             let mut cell = || cells.next().unwrap();
-            let (id, sent, body, signature) = (cell(), cell(), cell(), cell());
+            let (id, timestamp, body, signature) = (cell(), cell(), cell(), cell());
             let body = STANDARD.decode(body).unwrap();
-            let now = sent.parse().unwrap();
-            let input = Input { id: id.as_bytes(), sent: sent.as_bytes(), now, body: &body };
+            let now = timestamp.parse().unwrap();
+            let input =
+                Input { id: id.as_bytes(), timestamp: timestamp.as_bytes(), now, body: &body };
             assert_eq!(verify(&input, signature.as_bytes()), Ok(()), "{row}");
             count += 1;
         }

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use parcelo_fuzz::{FuzzRun, TARGETS, Target, folder};
+use parcelo_fuzz::{FuzzRun, TARGETS, Target, corpus_folder};
 
 fn run_target(name: &str) {
     let target = Target::by_name(name).unwrap();
@@ -13,14 +13,15 @@ fn run_target(name: &str) {
     run.mutate();
 }
 
-macro_rules! promises {
-    ($($promise:ident: $target:ident;)+) => {
-        $(#[test] fn $promise() { run_target(stringify!($target)); })+
-        const TESTED: &[&str] = &[$(stringify!($target)),+];
+/// Defines a test for each target.
+macro_rules! target_tests {
+    ($($test:ident: $target:ident;)+) => {
+        $(#[test] fn $test() { run_target(stringify!($target)); })+
+        const TESTED_TARGETS: &[&str] = &[$(stringify!($target)),+];
     };
 }
 
-promises! {
+target_tests! {
     a_browser_gets_its_preferred_language: accept_language;
     fingerprints_are_equal_exactly_for_equal_json: canonical_json;
     each_scan_has_one_outcome_and_a_repeated_one_is_a_duplicate: carrier_events;
@@ -40,8 +41,8 @@ promises! {
 #[test]
 fn every_target_has_a_test_and_every_corpus_a_target() {
     let targets: BTreeSet<_> = TARGETS.iter().map(|target| target.name).collect();
-    assert_eq!(targets, TESTED.iter().copied().collect());
-    let folders = fs::read_dir(folder("")).unwrap();
+    assert_eq!(targets, TESTED_TARGETS.iter().copied().collect());
+    let folders = fs::read_dir(corpus_folder("")).unwrap();
     let folders = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     // The inputs of `csv_import` are tried by a test of the command line.
     let corpora: BTreeSet<_> = folders.filter(|name| name != "csv_import").collect();

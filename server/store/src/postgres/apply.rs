@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{
     connection::{Connection, column, get, number},
-    counts::Counts,
+    counts::CountChanges,
     creates,
     error::DbResult,
     generations::Generations,
@@ -42,7 +42,7 @@ pub(super) struct Application<'a> {
     /// The parcels as the transaction leaves them.
     locked: HashMap<ParcelRowId, LockedParcel>,
     pub(super) subscriptions: Subscriptions,
-    pub(super) counts: Counts,
+    pub(super) counts: CountChanges,
     /// The parcels in `locked` that are not written yet.
     changed: BTreeSet<ParcelRowId>,
     /// Events of histories that are not written yet, each with the position of its write.
@@ -76,7 +76,7 @@ impl<'a> Application<'a> {
             generations,
             locked,
             subscriptions,
-            counts: Counts::default(),
+            counts: CountChanges::default(),
             changed: BTreeSet::new(),
             histories: Vec::new(),
             events: Vec::new(),
@@ -347,7 +347,7 @@ async fn insert_events(
          $5::text[], $6::text[]) ON CONFLICT DO NOTHING RETURNING parcel, sequence";
     let params: [&(dyn ToSql + Sync); 6] =
         [&parcels, &sequences, &states, &times, &locations, &descriptions];
-    let inserted = db.each(sql, &params, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
+    let inserted = db.query_map(sql, &params, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
     let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
     // Each place holds one event: if two events claim the same place, the first gets it.
     let refused = histories.iter().find(|(_, parcel, event)| {

@@ -32,7 +32,7 @@ impl Store {
         let measurement = self.read_within(None, Readers::push, async move |db| {
             let sent = clock.read_machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
-            let (shown, oldest) = db.only(READ_CLOCK, &[], read).await?;
+            let (shown, oldest) = db.query_one(READ_CLOCK, &[], read).await?;
             Ok((clock.record_measurement(sent, shown, clock.read_machine()), oldest))
         });
         let (skew, oldest) = measurement.await?;

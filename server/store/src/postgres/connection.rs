@@ -323,11 +323,11 @@ impl Connection {
     where
         T: for<'a> FromSql<'a>,
     {
-        self.only(sql, params, |row| get(row, 0)).await
+        self.query_one(sql, params, |row| get(row, 0)).await
     }
 
     /// Returns the only row of a statement that always has one.
-    pub(super) async fn only<T>(
+    pub(super) async fn query_one<T>(
         &self,
         sql: &str,
         params: Params<'_>,
@@ -338,7 +338,7 @@ impl Connection {
     }
 
     /// Returns the rows of a statement, each read by `read`.
-    pub(super) async fn each<T>(
+    pub(super) async fn query_map<T>(
         &self,
         sql: &str,
         params: Params<'_>,

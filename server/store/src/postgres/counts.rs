@@ -15,7 +15,7 @@ use super::{
 use crate::{StoreError, counts::TOTALS_LOCK};
 
 /// Inserts changes of counts.
-pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+pub(super) const INSERT_CHANGES: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
 /// Adds a page of changes to the totals and deletes the changes. Returns their number, and the id of the last one.
@@ -43,9 +43,9 @@ pub(super) type CountKey = (i64, i64, i16, String);
 
 /// The changes of counts.
 #[derive(Debug, Default)]
-pub(super) struct Counts(BTreeMap<CountKey, i64>);
+pub(super) struct CountChanges(BTreeMap<CountKey, i64>);
 
-impl Counts {
+impl CountChanges {
     pub(super) fn add(&mut self, key: CountKey, difference: i64) {
         *self.0.entry(key).or_default() += difference;
     }
@@ -60,7 +60,7 @@ impl Counts {
         let states = column!(changed, (key, _) => key.2);
         let countries = column!(changed, (key, _) => key.3.as_str());
         let totals = column!(changed, (_, difference) => **difference);
-        db.execute(ADD, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
+        db.execute(INSERT_CHANGES, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
     }
 }
 
@@ -87,5 +87,5 @@ async fn merge_page(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
     if !db.value::<bool>(lock, &[&TOTALS_LOCK]).await? {
         return Ok((0, from));
     }
-    db.only(MERGE, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
+    db.query_one(MERGE, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
 }

@@ -38,12 +38,12 @@ pub(super) async fn insert_one(
 }
 
 /// Environment and number, in the form of the index.
-type Number = (u8, String);
+type NumberKey = (u8, String);
 
 /// Parcels to insert, each with a different number, sorted by number so that the groups of two servers wait for each
 /// other and never deadlock.
 #[derive(Default)]
-pub(super) struct CreateBatch<'w>(BTreeMap<Number, NewRow<'w>>);
+pub(super) struct CreateBatch<'w>(BTreeMap<NumberKey, NewRow<'w>>);
 
 #[derive(Clone, Copy)]
 pub(super) struct NewRow<'w> {
@@ -123,5 +123,5 @@ async fn insert_all(
         let place: i64 = get(row, 0)?;
         Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
     };
-    db.each(INSERT, &params, place).await
+    db.query_map(INSERT, &params, place).await
 }

@@ -13,7 +13,7 @@ use std::{
 use parcelo_domain::{Millis, Tenant};
 
 use super::{Store, connection::get};
-use crate::{StoreError, generations::current};
+use crate::{StoreError, generations::current_generation};
 
 /// Distance of the floor below the first due event. An event is due at the time of its change's decision, and the
 /// commit may be this much later. If it is later still, the next search from the beginning finds the event.
@@ -24,7 +24,7 @@ const FULL_SEARCH_INTERVAL: i64 = 15 * Millis::SECOND;
 
 /// The floors, below which nothing was due at the last search.
 #[derive(Debug, Default)]
-pub(super) struct Floors(Mutex<State>);
+pub(super) struct SearchFloors(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -41,7 +41,7 @@ impl Default for State {
     }
 }
 
-impl Floors {
+impl SearchFloors {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl Floors {
 
     /// Records the results of a search: the first due event of each of these tenants, and, if the search found `all`
     /// due events, that the other tenants have none.
-    fn found(&self, first: &[(i64, i64)], all: bool, now: Millis) {
+    fn record_search(&self, first: &[(i64, i64)], all: bool, now: Millis) {
         let below = |due: i64| due.saturating_sub(MARGIN);
         let mut state = self.state();
         if all {
@@ -94,19 +94,19 @@ impl Store {
                      LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS f (tenant, floor) \
                      ON f.tenant = e.tenant CROSS JOIN LATERAL \
                      (SELECT due FROM outbox WHERE tenant = ",
-                    current!("e.tenant"),
+                    current_generation!("e.tenant"),
                     " AND state = 1 AND due >= coalesce(f.floor, $4) AND due <= $5 \
                      AND (lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
                      (extract(epoch FROM now()) * 1000)::bigint)) ORDER BY due LIMIT 1) AS first \
                      WHERE e.enabled ORDER BY first.due LIMIT $6"
                 );
-                db.each(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
+                db.query_map(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
                     Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?))
                 })
                 .await
             })
             .await?;
-        self.0.floors.found(&found, found.len() < max, now);
+        self.0.floors.record_search(&found, found.len() < max, now);
         Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
     }
 
@@ -137,33 +137,33 @@ mod tests {
     use super::*;
 
     /// Returns the floors of the tenants 2 and 4.
-    fn floors_of_2_and_4(floors: &Floors) -> Vec<i64> {
+    fn floors_of_2_and_4(floors: &SearchFloors) -> Vec<i64> {
         let shares = [2, 4].map(|tenant| (Tenant::from_number(tenant), 1)).to_vec();
         floors.add_to(shares).into_iter().map(|(_, _, floor)| floor).collect()
     }
 
     #[test]
     fn a_search_begins_shortly_before_the_first_due_event() {
-        let floors = Floors::default();
+        let floors = SearchFloors::default();
         let now = Millis(1_000_000);
         assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
-        floors.found(&[(2, 900_000)], true, now);
+        floors.record_search(&[(2, 900_000)], true, now);
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
         assert_eq!(floors_of_2_and_4(&floors), [899_000, 999_000]);
-        floors.found(&[(2, 950_000)], false, now.plus(2));
+        floors.record_search(&[(2, 950_000)], false, now.plus(2));
         assert_eq!(floors_of_2_and_4(&floors), [949_000, 999_000], "nothing is known of others");
     }
 
     #[test]
     fn floors_are_reset_periodically_and_when_the_clock_is_set_back() {
-        let floors = Floors::default();
+        let floors = SearchFloors::default();
         let now = Millis(1_000_000);
         for (moved, rest) in
             [(FULL_SEARCH_INTERVAL - 1, 999_000), (FULL_SEARCH_INTERVAL, i64::MIN), (-1, i64::MIN)]
         {
             floors.at(now.plus(-FULL_SEARCH_INTERVAL));
             floors.at(now);
-            floors.found(&[], true, now);
+            floors.record_search(&[], true, now);
             assert_eq!(floors.at(now.plus(moved)).2, rest, "{moved}");
         }
     }

@@ -24,7 +24,7 @@ macro_rules! affected {
 }
 
 /// Adds rows for the sandboxes that have none, because only a row can be locked.
-const ADD: &str = concat!(
+const INSERT_MISSING: &str = concat!(
     "INSERT INTO generations (home, current) SELECT home, home FROM ",
     affected!(),
     " AS affected WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = affected.home) \
@@ -55,8 +55,10 @@ impl Generations {
             return Ok(Self::default());
         }
         let (_, locked) = try_join(
-            db.execute(ADD, &[&sandboxes, &parcels]),
-            db.each(LOCK_CURRENT, &[&sandboxes, &parcels], |row| Ok((get(row, 0)?, get(row, 1)?))),
+            db.execute(INSERT_MISSING, &[&sandboxes, &parcels]),
+            db.query_map(LOCK_CURRENT, &[&sandboxes, &parcels], |row| {
+                Ok((get(row, 0)?, get(row, 1)?))
+            }),
         )
         .await?;
         Ok(Self(locked.into_iter().collect()))

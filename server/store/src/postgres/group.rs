@@ -111,9 +111,9 @@ impl<'a> Group<'a> {
             subscriptions.load(db, "SHARE", tenants),
         )
         .await?;
-        let lost: Vec<_> =
+        let conflicting: Vec<_> =
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
-        for found in records::find_all(db, &lost).await? {
+        for found in records::find_all(db, &conflicting).await? {
             if let Some((at, _)) = records.get(&found.key.0)
                 && let Some(outcome) = outcomes.get_mut(*at)
             {
@@ -122,22 +122,22 @@ impl<'a> Group<'a> {
         }
         let application = Application::new((db, generations), locked, subscriptions);
         let group = Self { db, application, outcomes, followers, refused: Vec::new() };
-        group.check_lost_records_found(&lost, &records)?;
+        group.check_conflicting_records_found(&conflicting, &records)?;
         Ok(group)
     }
 
     /// Checks that the read found every record that the insert conflicted with. If a record was purged in between, the
     /// group is repeated.
-    fn check_lost_records_found(
+    fn check_conflicting_records_found(
         &self,
-        lost: &[RecordKey],
+        conflicting: &[RecordKey],
         records: &BTreeMap<[u8; 16], (usize, &IdempotencyRecord)>,
     ) -> Result<(), RollbackReason> {
         let is_undecided = |key: &RecordKey| {
             let at = records.get(&key.0).map(|(at, _)| *at);
             at.is_some_and(|at| self.outcomes.get(at).is_some_and(Option::is_none))
         };
-        if lost.iter().any(is_undecided) {
+        if conflicting.iter().any(is_undecided) {
             return Err(RollbackReason::Failed(Failure::Conflict));
         }
         Ok(())

@@ -35,8 +35,8 @@ pub(super) fn configure_each(
     if !addresses.is_empty() && addresses.len() != hosts.len() {
         return Err("name as many in hostaddr as in host");
     }
-    let each = (0..).zip(hosts).map(|(place, host)| {
-        let port = ports.get(place).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT);
+    let each = (0..).zip(hosts).map(|(index, host)| {
+        let port = ports.get(index).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT);
         let mut config = common.clone();
         let name = match host {
             Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
@@ -49,7 +49,7 @@ pub(super) fn configure_each(
             Host::Unix(folder) => config.host_path(folder).ssl_mode(SslMode::Disable),
         };
         config.port(port);
-        if let Some(address) = addresses.get(place) {
+        if let Some(address) = addresses.get(index) {
             config.hostaddr(*address);
         }
         let password_source = passwords.add_to(&mut config);

@@ -73,7 +73,7 @@ impl Store {
             db.execute(DELETE_OLD_SERVERS, &[&None::<i64>]).await?;
             let read =
                 |row: &Row| Ok(ServerCount { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
-            let count = db.only(HEARTBEAT, &[&server], read).await?;
+            let count = db.query_one(HEARTBEAT, &[&server], read).await?;
             delete_expired_windows(
                 db,
                 &store.0.windows_deleted_before,
@@ -85,8 +85,8 @@ impl Store {
         .await
     }
 
-    /// Announces that this server leaves, so that the others need not wait until it is no longer seen.
-    pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
+    /// Deletes this server from the list of servers, so that the others need not wait until it is no longer seen.
+    pub(super) async fn unregister_server(&self) -> Result<(), StoreError> {
         let server = self.0.server;
         self.call_reader(async move |db| {
             db.execute(DELETE_OLD_SERVERS, &[&Some(server)]).await.map(drop)

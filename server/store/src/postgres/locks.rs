@@ -128,7 +128,7 @@ fn read_locked_parcel(row: &Row) -> DbResult<LockedParcel> {
         version: Version(get(row, 1)?),
         tenant: get(row, 2)?,
         day: activity::epoch_day(Millis(get(row, 3)?)),
-        state: sql::Row::Postgres(row).numbered(4, State::from_number)?,
+        state: sql::Row::Postgres(row).parse_number(4, State::from_number)?,
         country: get(row, 5)?,
         id: Ulid::from_bytes(bytes(row, 6)?),
         updated_at: Millis(get(row, 7)?),

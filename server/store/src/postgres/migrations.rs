@@ -91,13 +91,13 @@ const ADVANCE_SEQUENCES: &str = "\
         END IF; \
     END $mend$";
 
-/// Updates the schema and returns the database's secret, which is `fresh` if the database is new. Servers that start on
-/// an empty database at once create one schema and one secret, because each waits without a limit for the lock, which
-/// is held until the commit.
-pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+/// Updates the schema and returns the database's secret, which is `fresh_secret` if the database is new. Servers that
+/// start on an empty database at once create one schema and one secret, because each waits without a limit for the
+/// lock, which is held until the commit.
+pub(super) async fn prepare(db: &Connection, fresh_secret: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-        let prepared = prepare_locked(db, fresh).await.map_err(with_advice(GRANT_ADVICE));
+        let prepared = prepare_locked(db, fresh_secret).await.map_err(with_advice(GRANT_ADVICE));
         let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
@@ -121,7 +121,7 @@ fn with_advice(advice: &str) -> impl Fn(Failure) -> Failure {
     }
 }
 
-async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+async fn prepare_locked(db: &Connection, fresh_secret: [u8; 32]) -> DbResult<[u8; 32]> {
     upgrade(db).await?;
     db.run(ADVANCE_SEQUENCES).await?;
     if is_unfinished(db).await? {
@@ -129,7 +129,7 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";
         return Err(Failure::Unsuitable(reason.to_owned()));
     }
-    meta::secret(Sql::Postgres(db), fresh).await.map_err(|error| {
+    meta::secret(Sql::Postgres(db), fresh_secret).await.map_err(|error| {
         if error.is_row_error() {
             return Failure::row("the secret does not have 32 bytes");
         }

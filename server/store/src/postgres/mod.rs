@@ -80,7 +80,7 @@ pub(super) const READERS: Connections = Connections { point_reads: 3, scans: 4 }
 /// Number of a command's connections in addition to the writer's.
 pub(super) const ONE_READER: Connections = Connections { point_reads: 0, scans: 1 };
 /// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send only these.
-pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
+pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::INSERT_CHANGES];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -109,7 +109,7 @@ struct Inner {
     /// The database's clock.
     clock: Arc<SharedClock>,
     /// The places at which searches for due events begin.
-    floors: due_events::Floors,
+    floors: due_events::SearchFloors,
     /// The place where the next merge of count changes begins.
     count_merges: counts::MergeProgress,
     /// The undelivered events at the last count.
@@ -154,12 +154,12 @@ impl Store {
             read_silence: Silence::default(),
             is_outdated: AtomicBool::new(false),
             clock: Arc::default(),
-            floors: due_events::Floors::default(),
+            floors: due_events::SearchFloors::default(),
             count_merges: counts::MergeProgress::default(),
             backlogs: tokio::sync::Mutex::default(),
             stranded_searched_to: AtomicI64::new(0),
             #[cfg(any(test, feature = "test-util"))]
-            leases_by_database: AtomicBool::new(!test_util::is_used()),
+            leases_by_database: AtomicBool::new(!test_util::makes_test_databases()),
             unreadable_parcels: AtomicU64::new(0),
             unreadable_events: AtomicU64::new(0),
         }));
@@ -215,7 +215,7 @@ impl Store {
     pub async fn close(self) {
         let finish = async {
             // If it fails, the others forget this server in a few seconds anyway.
-            let _ = self.leave_servers().await;
+            let _ = self.unregister_server().await;
             self.0.writer.stop().await;
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, finish).await.is_err() {
@@ -270,7 +270,7 @@ impl Store {
 
     /// Logs once that PostgreSQL stopped answering, and that it answers again. The writer checks its own connection.
     pub(super) fn check(&self, _now: Instant) {
-        match self.0.silence.take_change() {
+        match self.0.silence.take_unlogged_change() {
             Some(true) => tracing::error!(
                 database = self.0.name,
                 "PostgreSQL does not answer: it, its machine or the network has stopped"

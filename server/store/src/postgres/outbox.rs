@@ -53,7 +53,7 @@ impl Subscriptions {
 impl Store {
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError> {
         let after = self.0.stranded_searched_to.load(Ordering::Relaxed);
-        let page = self.read(async move |db| waiting(db, after).await).await?;
+        let page = self.read(async move |db| find_waiting_events(db, after).await).await?;
         let next = if page.len() < STRANDED_PER_SEARCH { None } else { page.last() };
         self.0.stranded_searched_to.store(next.map_or(0, |(row, _)| *row), Ordering::Relaxed);
         let mut parcels: Vec<i64> = page.into_iter().filter_map(|(_, parcel)| parcel).collect();
@@ -76,7 +76,7 @@ impl Store {
 }
 
 /// Returns a page of the waiting events after the row `after`, each with its parcel if the event waits for nothing.
-async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
+async fn find_waiting_events(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
     let sql = format!(
         "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
          FROM (SELECT id, parcel FROM outbox WHERE state = 0 AND id > $1 AND {IS_CURRENT} \
@@ -85,7 +85,7 @@ async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)
          ORDER BY w.id"
     );
     let max = i64::try_from(STRANDED_PER_SEARCH).unwrap_or(i64::MAX);
-    db.each(&sql, &[&after, &i64::from(UNBLOCKED_AFTER_FAILURES), &max], |row| {
+    db.query_map(&sql, &[&after, &i64::from(UNBLOCKED_AFTER_FAILURES), &max], |row| {
         Ok((get(row, 0)?, get(row, 1)?))
     })
     .await

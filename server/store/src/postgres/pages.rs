@@ -77,19 +77,19 @@ macro_rules! delete_events {
 pub(crate) use delete_events;
 
 impl Store {
-    /// Deletes rows as old as `before`, page by page, with a statement like [`delete_old!`], and returns their number.
+    /// Deletes rows as old as `cutoff`, page by page, with a statement like [`delete_old!`], and returns their number.
     /// Each page begins where the previous one ended, because while a long transaction runs elsewhere, the index still
     /// has all deleted rows.
     pub(crate) async fn delete_old(
         &self,
         sql: &'static str,
-        before: i64,
+        cutoff: i64,
     ) -> Result<u64, StoreError> {
         let (mut all, mut from) = (0, i64::MIN);
         loop {
             let page = self.page(async move |db| {
-                let params: super::connection::Params<'_> = &[&before, &from, &ROWS_PER_PAGE];
-                db.only(sql, params, |row| Ok((get(row, 0)?, get(row, 1)?))).await
+                let params: super::connection::Params<'_> = &[&cutoff, &from, &ROWS_PER_PAGE];
+                db.query_one(sql, params, |row| Ok((get(row, 0)?, get(row, 1)?))).await
             });
             let (rows, last): (i64, Option<i64>) = page.await?;
             all += rows.unsigned_abs();

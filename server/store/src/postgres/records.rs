@@ -145,7 +145,7 @@ pub(super) async fn insert_all(
     let bodies = column!(records, record => record.body.as_slice());
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME_MILLIS];
-    let kept = db.each(INSERT, &params, |row| bytes(row, 0).map(RecordKey)).await?;
+    let kept = db.query_map(INSERT, &params, |row| bytes(row, 0).map(RecordKey)).await?;
     Ok(kept.into_iter().collect())
 }
 

@@ -119,7 +119,7 @@ async fn begin(
         let last = Millis(if last - now.0 <= CLOCK_SKEW { last.min(now.0) } else { last });
         Ok((bytes::<32>(row, 0)?, Failures { count: number(row, 1)?, last }))
     };
-    let rows = db.each(lock, &[&hashes], read).await?;
+    let rows = db.query_map(lock, &[&hashes], read).await?;
     let found = |hash: &[u8]| rows.iter().find(|(by, _)| by == hash).map(|(_, failures)| *failures);
     let so_far: Vec<_> = counted.iter().zip(hashes).map(|(by, hash)| (by, found(hash))).collect();
     let failures = match count_attempt(&so_far, now) {

@@ -21,8 +21,8 @@ pub(super) const MAX_SILENCE: Duration = Duration::from_secs(3);
 pub(super) struct Silence {
     /// Time of the first request after the last response.
     since: Mutex<Option<Instant>>,
-    /// The state that was logged last.
-    is_logged: AtomicBool,
+    /// `true` if the last log message said that the silence is too long.
+    was_logged: AtomicBool,
 }
 
 impl Silence {
@@ -45,10 +45,11 @@ impl Silence {
         self.since().is_some()
     }
 
-    /// Returns a change that was not reported yet: `true` if the silence has become too long, `false` if it has ended.
-    pub(super) fn take_change(&self) -> Option<bool> {
+    /// Returns a change that was not logged yet, once: `true` if the silence has become too long, `false` if it has
+    /// ended.
+    pub(super) fn take_unlogged_change(&self) -> Option<bool> {
         let is_too_long = self.is_too_long();
-        let was_logged = self.is_logged.swap(is_too_long, Ordering::Relaxed);
+        let was_logged = self.was_logged.swap(is_too_long, Ordering::Relaxed);
         (was_logged != is_too_long).then_some(is_too_long)
     }
 
@@ -67,14 +68,20 @@ mod tests {
         let ago = |age: Duration| monotonic_now().checked_sub(age).unwrap();
         assert!(!silence.is_too_long(), "nothing was asked");
         silence.request_sent();
-        assert_eq!((silence.is_too_long(), silence.take_change()), (false, None));
+        assert_eq!((silence.is_too_long(), silence.take_unlogged_change()), (false, None));
         *silence.since() = Some(ago(MAX_SILENCE * 2));
         // Another request does not end the silence; a response to any request does.
         silence.request_sent();
         assert!(silence.is_too_long());
-        assert_eq!([silence.take_change(), silence.take_change()], [Some(true), None]);
+        assert_eq!(
+            [silence.take_unlogged_change(), silence.take_unlogged_change()],
+            [Some(true), None]
+        );
         silence.response_received();
         assert!(!silence.is_too_long());
-        assert_eq!([silence.take_change(), silence.take_change()], [Some(false), None]);
+        assert_eq!(
+            [silence.take_unlogged_change(), silence.take_unlogged_change()],
+            [Some(false), None]
+        );
     }
 }

@@ -16,10 +16,10 @@ pub(crate) mod statements;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set once a test of this process has made a database: its stores go by the time that the test passes.
-static IS_USED: AtomicBool = AtomicBool::new(false);
+static MAKES_TEST_DATABASES: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` if this process makes databases for tests, as this crate's own tests do. A program that has the feature
 /// `test-util` only because tests were built with it does not.
-pub(crate) fn is_used() -> bool {
-    cfg!(test) || IS_USED.load(Ordering::Relaxed)
+pub(crate) fn makes_test_databases() -> bool {
+    cfg!(test) || MAKES_TEST_DATABASES.load(Ordering::Relaxed)
 }

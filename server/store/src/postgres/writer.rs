@@ -44,8 +44,9 @@ const MAX_WAITS_FOR_LOCKS: u32 = 2;
 /// Number of a tenant's writes that are locked out in a row before its other writes are not tried: they most likely
 /// need the same row, and each would wait for it.
 const MAX_LOCKED_OUT: usize = 3;
-/// Draws a server's number from the database's randomness.
-const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
+/// Draws a server's id from the database's randomness.
+const DRAW_SERVER_ID: &str =
+    "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
 /// Interval at which the connection is checked while no writes arrive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -64,23 +65,23 @@ pub(super) struct Prepared {
 }
 
 impl Writer {
-    /// Starts the writer, which creates the schema first. `fresh` becomes the secret of a new database.
+    /// Starts the writer, which creates the schema first. `fresh_secret` becomes the secret of a new database.
     pub(super) async fn start(
         connector: Connector,
         health: Arc<Health>,
-        fresh: [u8; 32],
+        fresh_secret: [u8; 32],
     ) -> DbResult<(Self, Prepared)> {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
         let (caller, prepared) = oneshot::channel();
         spawn_thread("store-writer", async move || {
             let connection = WriterConnection::new(connector, Arc::clone(&health));
-            let mut session = Session { health, connection, lock_waits: LockWaits::default() };
-            let prepared = session.prepare(fresh).await;
+            let mut writer = WriterLoop { health, connection, lock_waits: LockWaits::default() };
+            let prepared = writer.prepare(fresh_secret).await;
             let is_prepared = prepared.is_ok();
             // A caller that has gone has dropped the queue.
             let _gone = caller.send(prepared);
             if is_prepared {
-                session.serve(waiting).await;
+                writer.serve(waiting).await;
             }
         })?;
         let prepared = prepared.await.unwrap_or(Err(Failure::Unanswered))?;
@@ -109,20 +110,20 @@ impl Writer {
 }
 
 /// The state of the writer's loop, across connections.
-struct Session {
+struct WriterLoop {
     health: Arc<Health>,
     connection: WriterConnection,
     lock_waits: LockWaits,
 }
 
-impl Session {
-    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<Prepared> {
+impl WriterLoop {
+    async fn prepare(&mut self, fresh_secret: [u8; 32]) -> DbResult<Prepared> {
         let mut db = self.connection.connector.connect().await?;
         // Creating an index on a large table may take long, and so may waiting for another server's migration.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
-        let secret = migrations::prepare(&db, fresh).await?;
+        let secret = migrations::prepare(&db, fresh_secret).await?;
         db.set_answer_timeout(answer_timeout);
-        let server = db.value(SERVER, &[]).await?;
+        let server = db.value(DRAW_SERVER_ID, &[]).await?;
         self.connection.put_back(db);
         Ok(Prepared { secret, server })
     }
@@ -193,15 +194,15 @@ impl Session {
     async fn commit_together(&mut self, mut writes: Vec<Write>, lock_wait: LockWait) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
-            let stopped = match self.transact(&mut writes, lock_wait).await {
+            let rollback_reason = match self.transact(&mut writes, lock_wait).await {
                 Ok(outcomes) => {
                     writes = self.answer(writes, outcomes);
                     continue;
                 }
-                Err(stopped) => stopped,
+                Err(rollback_reason) => rollback_reason,
             };
             let is_group = writes.len() > 1;
-            match stopped {
+            match rollback_reason {
                 RollbackReason::By { at, .. } if is_group => alone.push(writes.remove(at)),
                 RollbackReason::By { outcome, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![outcome]);
@@ -263,14 +264,14 @@ impl Session {
         // Boxed once per group, because the future of a group's work is too large to be part of this one.
         let outcomes = match Box::pin(group::write(&db, lock_wait, writes)).await {
             Ok(outcomes) => outcomes,
-            Err(stopped) => {
+            Err(rollback_reason) => {
                 // If the connection has failed, there is no point in waiting for another answer.
-                if !stopped.is_connection_error() && db.run("ROLLBACK").await.is_ok() {
+                if !rollback_reason.is_connection_error() && db.run("ROLLBACK").await.is_ok() {
                     self.connection.put_back(db);
                 } else {
                     self.connection.abandon(&db);
                 }
-                return Err(stopped);
+                return Err(rollback_reason);
             }
         };
         // The answers of all statements were read and none was an error, so the transaction is not aborted. A COMMIT of

@@ -95,7 +95,8 @@ impl WriterConnection {
     async fn open(&mut self) -> DbResult<Connection> {
         let db = self.connector.connect().await?;
         if let Some(Backend { pid, started }) = &self.abandoned {
-            let ended = db.each(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
+            let ended =
+                db.query_map(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
             // Each further COMMIT would wait as well, and leave another waiting backend.
             if ended.contains(&false) {
                 let reason = "its last COMMIT has not ended: does its synchronous standby answer?";

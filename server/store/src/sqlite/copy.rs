@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Store {
-    /// Returns a store in memory with a copy of this store's present data.
+    /// Returns a store in memory with a copy of this store's current data.
     pub fn copy(&self) -> Result<Self, StoreError> {
         let copied = self.read(|db| {
             let mut copy = connection::memory()?;

@@ -166,7 +166,7 @@ impl Probe {
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         db.execute_batch("PRAGMA shrink_memory")?;
         let db = Sql::Sqlite(&db);
-        poll_now(async { db.expect(meta::get(db, SECRET).await?) })
+        poll_now(async { db.require(meta::get(db, SECRET).await?) })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     sql::{self, Sql, poll_now},
 };
 
-/// The number of a tenant's present generation, and the subscription of its endpoint.
+/// The number of a tenant's current generation, and the subscription of its endpoint.
 type Owner = (i64, Subscription);
 
 /// A parcel whose state is about to change, and whose tenant has an endpoint.
@@ -42,7 +42,7 @@ pub(super) fn transition_subject(
         Ok(TransitionSubject {
             owner: (row.get(0)?, Subscription { kinds, enabled: row.get(2)? }),
             id: Ulid::from_bytes(row.get(3)?),
-            state: sql::Row::Sqlite(row).numbered(4, State::from_number)?,
+            state: sql::Row::Sqlite(row).parse_number(4, State::from_number)?,
         })
     });
     found.optional()

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::counts::PendingCounts;
 use crate::{
-    generations::current,
+    generations::current_generation,
     outbox::{self, Subscription},
     sql::{Sql, poll_now},
 };
@@ -45,7 +45,7 @@ impl Pending {
         if let Some(known) = self.generations.get(&own_number) {
             return Ok(*known);
         }
-        let sql = concat!("SELECT ", current!("?1"));
+        let sql = concat!("SELECT ", current_generation!("?1"));
         let number = match tenant.environment {
             Environment::Production => own_number,
             Environment::Sandbox => {

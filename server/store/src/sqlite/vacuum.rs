@@ -68,15 +68,14 @@ impl Store {
     pub(crate) async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
         let is_idle = self.0.state.mass_writes.try_lock().is_ok();
-        if is_idle && !self.are_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed)
-        {
+        if is_idle && !self.is_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
             let is_done = writer.truncate_log().await;
             self.mark_erased(!is_done);
         }
     }
 
-    fn are_erasing(&self) -> bool {
-        self.0.state.resets.lock().unwrap_or_else(PoisonError::into_inner).are_erasing()
+    fn is_erasing(&self) -> bool {
+        self.0.state.resets.lock().unwrap_or_else(PoisonError::into_inner).is_erasing()
     }
 
     /// Records that the log may hold erased data, if anything was erased.

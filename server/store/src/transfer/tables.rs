@@ -27,7 +27,7 @@ const COLUMNS: &str = "{SELECT relname::text, attname::text, format_type(atttypi
      SELECT t.name, c.name, c.type FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c \
      WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'}";
 
-/// A condition that holds for rows of present generations.
+/// A condition that holds for rows of current generations.
 const IS_PRESENT: &str = is_current!("tenant");
 
 /// A table of both engines.
@@ -73,7 +73,7 @@ pub(crate) async fn tables(from: Sql<'_>, to: Sql<'_>) -> SqlResult<Vec<Table>> 
 
 /// Returns the tables of a database, each with its columns and their types.
 pub(crate) async fn columns(db: Sql<'_>) -> SqlResult<Vec<[String; 3]>> {
-    db.each(COLUMNS, &[], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?])).await
+    db.query_map(COLUMNS, &[], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?])).await
 }
 
 /// Returns the data for which the engines have different tables. The numbers are never reused.

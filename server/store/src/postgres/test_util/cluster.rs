@@ -33,7 +33,7 @@ pub fn database() -> Option<Address> {
 
 /// Creates a database without a schema, for tests in which a program makes one.
 pub(crate) fn empty_database() -> Option<Address> {
-    super::IS_USED.store(true, Ordering::Relaxed);
+    super::MAKES_TEST_DATABASES.store(true, Ordering::Relaxed);
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
 }
@@ -53,14 +53,14 @@ pub(crate) async fn client(address: &Address) -> Client {
 }
 
 /// Opens a store on a new database, or returns `None` if PostgreSQL is not installed.
-pub(crate) async fn server() -> Option<(crate::Store, Address)> {
+pub(crate) async fn new_store() -> Option<(crate::Store, Address)> {
     let address = database()?;
     Some((crate::Store::connect(address.clone(), [9; 32]).await.unwrap(), address))
 }
 
-/// Like [`server`], but also returns a separate connection to its database.
+/// Like [`new_store`], but also returns a separate connection to its database.
 pub(crate) async fn store_and_client() -> Option<(crate::Store, Client, Address)> {
-    let (store, address) = server().await?;
+    let (store, address) = new_store().await?;
     Some((store, client(&address).await, address))
 }
 
@@ -158,7 +158,7 @@ pub async fn two_servers() -> Option<[crate::Store; 2]> {
 }
 
 /// A migration that only adds. `oldest_schema` stays as the previous version left it.
-pub(crate) const NEXT: &str = "\
+pub(crate) const NEXT_MIGRATION: &str = "\
     DO $next$ DECLARE t text; BEGIN \
         FOR t IN SELECT c.oid::regclass::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
             WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition \
@@ -185,5 +185,5 @@ pub(crate) fn make_schema(address: &Address, migrations: &[&str], more: &str) {
 
 /// Makes the next version's schema in an empty database.
 pub(crate) fn make_next_schema(address: &Address) {
-    make_schema(address, &MIGRATIONS, NEXT);
+    make_schema(address, &MIGRATIONS, NEXT_MIGRATION);
 }

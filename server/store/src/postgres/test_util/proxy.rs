@@ -33,20 +33,20 @@ pub struct CutStore {
 impl CutStore {
     /// Opens the store, or `None` if PostgreSQL is not installed.
     pub async fn open() -> Option<Self> {
-        let proxy = Proxy::before(&empty_database()?).await;
+        let proxy = Proxy::start(&empty_database()?).await;
         let store = Store::connect(proxy.address(), [9; 32]).await.unwrap();
         Some(Self { store, proxy })
     }
 
     /// Lets the next commit be done, and cuts the connection instead of the answer.
     pub fn cut_next_commit(&self) {
-        self.proxy.arm(Place::Committed, Fault::CutBefore);
+        self.proxy.arm(FaultPoint::Committed, Fault::CutBefore);
     }
 }
 
-/// A message of a group of writes.
+/// A message of a group of writes, at which a fault can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FaultPoint {
     /// The n-th message in its direction, from the group's BEGIN on.
     Nth(Direction, usize),
     /// The COMMIT.
@@ -82,18 +82,18 @@ pub(crate) struct Proxy {
 
 #[derive(Default)]
 struct Plan {
-    armed: Mutex<Option<(Place, Fault)>>,
+    armed: Mutex<Option<(FaultPoint, Fault)>>,
     /// Connections that must stay open.
-    held: Mutex<Vec<Link>>,
+    held: Mutex<Vec<ProxiedConnection>>,
 }
 
 /// Two connections, and the messages that are read from them.
-struct Link {
-    store: Option<Side>,
-    server: Side,
+struct ProxiedConnection {
+    store: Option<ConnectionEnd>,
+    server: ConnectionEnd,
 }
 
-struct Side {
+struct ConnectionEnd {
     writes: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
     messages: mpsc::Receiver<Vec<u8>>,
     /// Owns the half of the connection that is read.
@@ -102,7 +102,7 @@ struct Side {
 
 impl Proxy {
     /// Starts the proxy in front of the database at a socket.
-    pub(crate) async fn before(database: &Address) -> Self {
+    pub(crate) async fn start(database: &Address) -> Self {
         let (folder, name) = socket_and_name(database);
         let socket = folder.join(".s.PGSQL.5432");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -111,14 +111,14 @@ impl Proxy {
         let plan = Arc::new(Plan::default());
         let (mut serving, shared) = (JoinSet::new(), Arc::clone(&plan));
         serving.spawn(async move {
-            let mut links = JoinSet::new();
+            let mut connections = JoinSet::new();
             loop {
                 let (store, _) = listener.accept().await.unwrap();
                 let (socket, plan) = (socket.clone(), Arc::clone(&shared));
-                links.spawn(async move {
+                connections.spawn(async move {
                     // Either end may go at any moment.
                     let Ok(server) = UnixStream::connect(socket).await else { return };
-                    let _ended = forward(Link::new(store, server), &plan).await;
+                    let _ended = forward(ProxiedConnection::new(store, server), &plan).await;
                 });
             }
         });
@@ -131,9 +131,9 @@ impl Proxy {
         self.address.clone()
     }
 
-    /// Makes the next group that reaches `place` fail.
-    pub(crate) fn arm(&self, place: Place, fault: Fault) {
-        *self.plan.armed.lock().unwrap() = Some((place, fault));
+    /// Makes the next group that reaches `point` fail.
+    pub(crate) fn arm(&self, point: FaultPoint, fault: Fault) {
+        *self.plan.armed.lock().unwrap() = Some((point, fault));
     }
 
     /// Returns true if the fault has happened. If not, it will not happen any more.
@@ -142,19 +142,19 @@ impl Proxy {
     }
 }
 
-impl Link {
+impl ProxiedConnection {
     fn new(store: TcpStream, server: UnixStream) -> Self {
         store.set_nodelay(true).unwrap();
         let (store_reads, store_writes) = store.into_split();
         let (server_reads, server_writes) = server.into_split();
         Self {
-            store: Some(Side::new(store_reads, store_writes, true)),
-            server: Side::new(server_reads, server_writes, false),
+            store: Some(ConnectionEnd::new(store_reads, store_writes, true)),
+            server: ConnectionEnd::new(server_reads, server_writes, false),
         }
     }
 }
 
-impl Side {
+impl ConnectionEnd {
     fn new(
         mut reads: impl AsyncRead + Send + Unpin + 'static,
         writes: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -196,8 +196,8 @@ struct Group {
 }
 
 impl Group {
-    /// Returns the places that a message is at.
-    fn places(&mut self, direction: Direction, message: &[u8]) -> Vec<Place> {
+    /// Returns the points that a message corresponds to.
+    fn points(&mut self, direction: Direction, message: &[u8]) -> Vec<FaultPoint> {
         // A reader's transactions name their isolation; only the writer's count.
         if direction == Direction::ToServer
             && is_query(message, b"BEGIN")
@@ -212,22 +212,22 @@ impl Group {
             Direction::ToServer => &mut self.to_server,
             Direction::ToStore => &mut self.to_store,
         };
-        let mut places = vec![Place::Nth(direction, *count)];
+        let mut points = vec![FaultPoint::Nth(direction, *count)];
         *count += 1;
         if direction == Direction::ToServer && is_query(message, b"COMMIT") {
-            places.push(Place::Commit);
+            points.push(FaultPoint::Commit);
         }
         if direction == Direction::ToStore
             && message.first() == Some(&b'C')
             && contains(message, b"COMMIT")
         {
-            places.push(Place::Committed);
+            points.push(FaultPoint::Committed);
         }
         // Ready for the next transaction: the group has ended.
         if direction == Direction::ToStore && *message == [b'Z', 0, 0, 0, 5, b'I'] {
             self.is_open = false;
         }
-        places
+        points
     }
 }
 
@@ -239,34 +239,34 @@ fn contains(message: &[u8], word: &[u8]) -> bool {
     message.windows(word.len()).any(|part| part == word)
 }
 
-async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
+async fn forward(mut connection: ProxiedConnection, plan: &Plan) -> io::Result<()> {
     let mut group = Group::default();
     loop {
-        let Some(store) = &mut link.store else { return Ok(()) };
+        let Some(store) = &mut connection.store else { return Ok(()) };
         let (direction, message) = tokio::select! {
             message = store.messages.recv() => (Direction::ToServer, message),
-            message = link.server.messages.recv() => (Direction::ToStore, message),
+            message = connection.server.messages.recv() => (Direction::ToStore, message),
         };
         // If one end has gone, the other is closed too.
         let Some(message) = message else { return Ok(()) };
-        let places = group.places(direction, &message);
+        let points = group.points(direction, &message);
         let to = if direction == Direction::ToServer {
-            &mut link.server.writes
+            &mut connection.server.writes
         } else {
             &mut store.writes
         };
-        match plan.take(&places) {
+        match plan.take(&points) {
             None => to.write_all(&message).await?,
             Some(Fault::CutBefore) => return Ok(()),
             Some(Fault::CutInside) => return to.write_all(&message[..message.len() / 2]).await,
             Some(Fault::CutAfter) => return to.write_all(&message).await,
             Some(Fault::Orphan) => {
-                link.store = None;
-                plan.held.lock().unwrap().push(link);
+                connection.store = None;
+                plan.held.lock().unwrap().push(connection);
                 return Ok(());
             }
             Some(Fault::Stall) => {
-                plan.held.lock().unwrap().push(link);
+                plan.held.lock().unwrap().push(connection);
                 return Ok(());
             }
         }
@@ -274,10 +274,10 @@ async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
 }
 
 impl Plan {
-    /// Returns the fault at a message that is at these places.
-    fn take(&self, places: &[Place]) -> Option<Fault> {
+    /// Returns the fault at a message that is at these points.
+    fn take(&self, points: &[FaultPoint]) -> Option<Fault> {
         let mut armed = self.armed.lock().unwrap();
-        let (_, fault) = armed.take_if(|(place, _)| places.contains(place))?;
+        let (_, fault) = armed.take_if(|(point, _)| points.contains(point))?;
         Some(fault)
     }
 }

@@ -7,13 +7,14 @@ use std::{
     sync::{LazyLock, Mutex, PoisonError},
 };
 
-use super::is_used;
+use super::makes_test_databases;
 
 /// Name of the variable with the file for every statement that this process sends, each followed by a NUL.
 pub(crate) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
 
 /// The number of statements of each connection, by its backend's process id.
-pub(crate) static SENT: LazyLock<Mutex<HashMap<i32, usize>>> = LazyLock::new(Mutex::default);
+pub(crate) static STATEMENT_COUNTS: LazyLock<Mutex<HashMap<i32, usize>>> =
+    LazyLock::new(Mutex::default);
 
 struct StatementLog {
     file: File,
@@ -28,10 +29,14 @@ static STATEMENT_LOG: LazyLock<Option<Mutex<StatementLog>>> = LazyLock::new(|| {
 
 /// Records that a connection sends a statement, if the process makes databases for tests.
 pub(crate) fn record_statement(connection: i32, sql: &str) {
-    if !is_used() {
+    if !makes_test_databases() {
         return;
     }
-    *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
+    *STATEMENT_COUNTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(connection)
+        .or_default() += 1;
     if let Some(log) = &*STATEMENT_LOG {
         let mut log = log.lock().unwrap();
         if log.known.insert(sql.to_owned()) {

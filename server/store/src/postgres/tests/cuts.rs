@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::postgres::test_util::{
     cluster::{empty_database, query, run_sql, socket_and_name},
-    proxy::{Direction, FAULTS, Fault, Place, Proxy},
+    proxy::{Direction, FAULTS, Fault, FaultPoint, Proxy},
 };
 use crate::{
     CommitOutcome, Store,
@@ -44,7 +44,7 @@ impl CutTest {
     /// Opens the stores, or `None` if PostgreSQL is not installed.
     async fn open() -> Option<Self> {
         let address = empty_database()?;
-        let proxy = Proxy::before(&address).await;
+        let proxy = Proxy::start(&address).await;
         let behind = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
         let direct = Store::connect(address.clone(), SECRET).await.unwrap();
         let connected = async {
@@ -70,8 +70,8 @@ impl CutTest {
         })
     }
 
-    /// Sends all kinds of writes at once, while the connection fails at `place`. Returns `true` if a group reached it.
-    async fn run_round(&mut self, place: Place, fault: Fault) -> bool {
+    /// Sends all kinds of writes at once, while the connection fails at `point`. Returns `true` if a group reached it.
+    async fn run_round(&mut self, point: FaultPoint, fault: Fault) -> bool {
         let first = self.next_key;
         let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
         self.next_key += SINGLE + SHARED + u32::try_from(voids.len()).unwrap();
@@ -79,7 +79,7 @@ impl CutTest {
         for number in &voids {
             parcels.push(row(&self.direct, number).await.unwrap());
         }
-        self.proxy.arm(place, fault);
+        self.proxy.arm(point, fault);
         let single = (first..).take(SINGLE as usize).map(|key| self.spawn(key, 0, None));
         let shared = (first + SINGLE..first + SINGLE + SHARED)
             .flat_map(|key| (0..CALLERS).map(move |caller| (key, caller)))
@@ -90,7 +90,7 @@ impl CutTest {
         let calls: Vec<_> = single.chain(shared).chain(voids).collect();
         for (key, answer) in join_all(calls).await.into_iter().map(Result::unwrap) {
             let known = self.answers.entry(key).or_insert_with(|| answer.clone());
-            assert_eq!(*known, answer, "{key}: one key, one answer ({place:?}, {fault:?})");
+            assert_eq!(*known, answer, "{key}: one key, one answer ({point:?}, {fault:?})");
         }
         let orders = (first..first + SINGLE + SHARED).map(|key| number_in(&self.answers[&key]));
         self.voidable.extend(orders);
@@ -190,7 +190,7 @@ async fn fail_at_every_message() -> Option<usize> {
         let mut rounds_without_failure = 0;
         for nth in 0.. {
             for fault in FAULTS {
-                let has_failed = test.run_round(Place::Nth(direction, nth), fault).await;
+                let has_failed = test.run_round(FaultPoint::Nth(direction, nth), fault).await;
                 rounds_without_failure = if has_failed { 0 } else { rounds_without_failure + 1 };
             }
             if rounds_without_failure > 2 {
@@ -198,9 +198,9 @@ async fn fail_at_every_message() -> Option<usize> {
             }
         }
     }
-    for place in [Place::Commit, Place::Committed] {
+    for point in [FaultPoint::Commit, FaultPoint::Committed] {
         for fault in FAULTS {
-            assert!(test.run_round(place, fault).await, "{place:?} is a part of every group");
+            assert!(test.run_round(point, fault).await, "{point:?} is a part of every group");
         }
     }
     test.assert_each_write_done_once().await;
@@ -222,8 +222,8 @@ async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
     let Some(mut test) = CutTest::open().await else { return };
     // The COMMIT is not forwarded, forwarded, or done. Each time both ends of the connection are cut, one, or none.
     for fault in FAULTS {
-        for place in [Place::Commit, Place::Committed] {
-            assert!(test.run_round(place, fault).await, "{place:?} {fault:?}");
+        for point in [FaultPoint::Commit, FaultPoint::Committed] {
+            assert!(test.run_round(point, fault).await, "{point:?} {fault:?}");
         }
     }
     test.assert_each_write_done_once().await;
@@ -232,7 +232,7 @@ async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_of_a_failed_connection_are_free_at_once() {
     let Some(address) = empty_database() else { return };
-    let proxy = Proxy::before(&address).await;
+    let proxy = Proxy::start(&address).await;
     let store = Store::connect(proxy.address(), SECRET).await.unwrap();
     let mut failed = 0;
     for nth in 0..40 {
@@ -242,7 +242,7 @@ async fn locks_of_a_failed_connection_are_free_at_once() {
         let (_, database) = socket_and_name(&address);
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
         // PostgreSQL does not notice it: the transaction stays open.
-        proxy.arm(Place::Nth(Direction::ToStore, nth as usize), Fault::Orphan);
+        proxy.arm(FaultPoint::Nth(Direction::ToStore, nth as usize), Fault::Orphan);
         if store.commit(again.clone()).await == CommitOutcome::Unreachable {
             failed += 1;
             assert_eq!(store.commit(again).await, CommitOutcome::Committed, "{nth}");

@@ -15,7 +15,7 @@ use parcelo_domain::sample::TEST_AUTHOR;
 use parcelo_types::rules::ListQuery;
 use tokio::time::timeout;
 
-use crate::postgres::test_util::cluster::{empty_database, query, server};
+use crate::postgres::test_util::cluster::{empty_database, new_store, query};
 use crate::{
     CommitOutcome, Store,
     postgres::{self, call, connection::Connection},
@@ -60,7 +60,7 @@ async fn client(store: Store, number: u32) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     store.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     let clients = (0..CLIENTS).map(|number| tokio::spawn(client(store.clone(), number)));
     for client in join_all(clients.collect::<Vec<_>>()).await {

@@ -7,7 +7,7 @@ use parcelo_domain::{
 };
 use tokio::sync::oneshot;
 
-use crate::postgres::test_util::cluster::{run_sql, server};
+use crate::postgres::test_util::cluster::{new_store, run_sql};
 use crate::{
     postgres,
     tests::conformance::{NOW, SECRET, credential},
@@ -15,7 +15,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_start_creates_the_account_of_a_dead_server() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     assert!(store.claim_new().await.unwrap());
     assert!(!store.claim_new().await.unwrap(), "the first claim may still be in progress");
     let later = "UPDATE meta SET value = convert_to((now() - interval '61 s')::text, 'UTF8') \
@@ -30,7 +30,7 @@ async fn a_later_start_creates_the_account_of_a_dead_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_and_ids_with_nul_match_nothing() {
-    let Some((store, _)) = server().await else { return };
+    let Some((store, _)) = new_store().await else { return };
     assert_eq!(store.account_named("shop\0").await.unwrap(), None);
     assert!(store.login("shop\0").await.unwrap().is_none());
     let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
@@ -46,7 +46,7 @@ async fn names_and_ids_with_nul_match_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_created_during_a_vacuum_of_its_table() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let other = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let (locked, is_locked) = oneshot::channel();
     let (done, is_done) = oneshot::channel::<()>();

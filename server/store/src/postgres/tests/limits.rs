@@ -7,7 +7,7 @@ use parcelo_domain::{
     shared_limit::{LimitClaim, SharedKey},
 };
 
-use crate::postgres::test_util::cluster::{client, database, query, run_sql, server};
+use crate::postgres::test_util::cluster::{client, database, new_store, query, run_sql};
 use crate::{
     Store,
     tests::conformance::{NOW, SECRET},
@@ -15,7 +15,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgresql_grants_claims_like_the_simulation() {
-    let Some((store, _)) = server().await else { return };
+    let Some((store, _)) = new_store().await else { return };
     let (mut random, mut taken) = (fastrand::Rng::with_seed(3), HashMap::new());
     let keys = [SharedKey::Api(1), SharedKey::Api(2), SharedKey::Carrier(1)];
     for round in 0..200 {
@@ -38,7 +38,7 @@ async fn postgresql_grants_claims_like_the_simulation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_sign_ins_leave_no_rows() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let attempt = async |account: &str| {
         let client = "203.0.113.7".parse().unwrap();
         store.begin_login(LoginAttempt { account, client, is_signed_in: false }, NOW).await.unwrap()

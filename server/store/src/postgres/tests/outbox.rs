@@ -16,7 +16,7 @@ use parcelo_types::Awb;
 
 use super::held::deadlocks;
 use crate::postgres::test_util::cluster::{
-    client, database, empty_database, run_sql, server, two_servers, until_blocked, with_endpoint,
+    client, database, empty_database, new_store, run_sql, two_servers, until_blocked, with_endpoint,
 };
 use crate::{
     CommitOutcome, EventsToReplay, Settled, Store,
@@ -121,7 +121,7 @@ async fn a_lease_is_written_without_touching_an_index() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settling_many_tenants_on_two_servers_never_deadlocks() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let stores = [store, Store::connect(address.clone(), SECRET).await.unwrap()];
     let tenants: Vec<_> = (1..=6).map(sandbox).collect();
     for tenant in &tenants {
@@ -284,7 +284,7 @@ async fn create_orders(store: &Store, body: &str) -> Vec<CreateOutcome> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erased_parcel_leaves_no_concurrently_added_event() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let tenant = sandbox(1);
     create_parcel(&store, tenant, "SB-ORPHAN-0001").await;
     let other = client(&address).await;
@@ -360,7 +360,7 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_event_carries_the_manifest() {
-    let Some((store, _)) = server().await else { return };
+    let Some((store, _)) = new_store().await else { return };
     let (tenant, kinds) =
         (sandbox(1), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());
     store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &TEST_AUTHOR).await.unwrap();

@@ -14,8 +14,8 @@ use parcelo_domain::{
 use tokio::sync::Barrier;
 
 use crate::postgres::test_util::cluster::{
-    commit_until_known, database, empty_database, query, run_sql, server, set_connections_allowed,
-    two_servers, writer_pid,
+    commit_until_known, database, empty_database, new_store, query, run_sql,
+    set_connections_allowed, two_servers, writer_pid,
 };
 use crate::{
     CommitOutcome, Store, StoreError,
@@ -29,7 +29,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sequences_behind_their_tables_are_advanced() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let parcel = create_parcel(&store, sandbox(1), "SB-FIRST-0001").await;
     store.close().await;
@@ -179,7 +179,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn terminated_connections_lose_and_repeat_no_write() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let (mut committed, mut unknown) = (0, 0);
     for round in 0..12_u32 {
         let connection = writer_pid(&store).await;
@@ -230,7 +230,7 @@ async fn wait_until_readable(store: &Store, wanted: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     wait_until_readable(&store, true).await;
     set_connections_allowed(&address, false);
     wait_until_readable(&store, false).await;
@@ -245,7 +245,7 @@ async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_server_notices_a_lost_database() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
     let ends = Arc::clone(&is_over);
     let stream = tokio::spawn(async move {

@@ -5,7 +5,7 @@ use parcelo_domain::{Changes, State, sample::TEST_AUTHOR};
 
 use crate::postgres::test_util::{
     cluster::{database, writer_pid},
-    statements::SENT,
+    statements::STATEMENT_COUNTS,
 };
 use crate::{
     CommitOutcome, Store,
@@ -23,7 +23,7 @@ async fn store() -> Option<(Store, i32)> {
 
 /// Returns the number of statements that the writer sends for these changes, in one group.
 async fn count_statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> usize {
-    let sent = || SENT.lock().unwrap()[writer];
+    let sent = || STATEMENT_COUNTS.lock().unwrap()[writer];
     let pause = store.pause_writes().await.unwrap();
     let before = sent();
     let mut commits: Vec<_> =

@@ -1,7 +1,7 @@
 //! The search index: parcels from before it existed, two servers, and entries that are deleted with their parcel.
 
 use super::super::address::Address;
-use crate::postgres::test_util::cluster::{query, run_sql, server};
+use crate::postgres::test_util::cluster::{new_store, query, run_sql};
 use crate::{
     Store,
     tests::conformance::{
@@ -20,7 +20,7 @@ async fn reset_and_wait(store: &Store, address: &Address) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
-    let Some((store, address)) = server().await else { return };
+    let Some((store, address)) = new_store().await else { return };
     for number in 0..120 {
         commit(&store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
@@ -45,7 +45,7 @@ async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_share_the_index_while_parcels_come_and_go() {
-    let Some((one, address)) = server().await else { return };
+    let Some((one, address)) = new_store().await else { return };
     let other = Store::connect(address.clone(), SECRET).await.unwrap();
     let creating = async {
         for number in 0..150 {

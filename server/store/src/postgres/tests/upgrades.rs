@@ -8,7 +8,9 @@ use parcelo_domain::{
 };
 use parcelo_types::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
-use crate::postgres::test_util::cluster::{NEXT, empty_database, make_schema, query, run_sql};
+use crate::postgres::test_util::cluster::{
+    NEXT_MIGRATION, empty_database, make_schema, query, run_sql,
+};
 use crate::{
     CommitOutcome, Store, StoreError,
     postgres::migrations::{MIGRATIONS, OLDEST_SCHEMA},
@@ -73,7 +75,7 @@ async fn this_version_runs_on_the_schema_of_the_next() {
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     serve_order(&before, "SB-NEXT-0001", 1).await;
-    run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
+    run_sql(&address, &format!("BEGIN; {NEXT_MIGRATION}; COMMIT"));
     let versions = query(&address, READ_SCHEMA_VERSIONS);
     // Its statements are prepared for the previous schema.
     serve_order(&before, "SB-NEXT-0002", 2).await;
@@ -95,7 +97,7 @@ async fn an_outdated_version_does_not_start_and_is_not_ready() {
     let known = MIGRATIONS.len();
     let oldest =
         |schema: usize| format!("UPDATE meta SET value = '{schema}' WHERE name = 'oldest_schema'");
-    run_sql(&address, NEXT);
+    run_sql(&address, NEXT_MIGRATION);
     run_sql(&address, &oldest(known + 1));
     let before = query(&address, READ_SCHEMA_VERSIONS);
     for refused in [
@@ -129,7 +131,7 @@ async fn an_upgrade_records_the_oldest_supported_schema() {
     let known = MIGRATIONS.len();
     assert_eq!(query(&address, READ_SCHEMA_VERSIONS), format!("{OLDEST_SCHEMA} {known}"));
     // No program makes a newer schema without that value.
-    run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
+    run_sql(&address, &format!("{NEXT_MIGRATION}; DELETE FROM meta WHERE name = 'oldest_schema'"));
     let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("install the newer program"), "{refused}");
 }

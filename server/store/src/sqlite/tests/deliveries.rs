@@ -13,7 +13,7 @@ use super::conformance::{
 };
 use crate::{
     EventsToReplay, Settled, Store,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     sqlite::tests::{begin_reset, erase_some},
 };
 
@@ -45,7 +45,11 @@ fn maintained_and_computed(store: &Store) -> [(String, String); 2] {
     [
         (
             due("next_due"),
-            due(concat!("(SELECT min(due) FROM outbox WHERE tenant = ", current!("e.tenant"), ")")),
+            due(concat!(
+                "(SELECT min(due) FROM outbox WHERE tenant = ",
+                current_generation!("e.tenant"),
+                ")"
+            )),
         ),
         (counts(concat!("SELECT * FROM outbox_counts WHERE ", is_current!("tenant"))), counts(all)),
     ]
@@ -98,7 +102,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
             for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = concat!(
                     "SELECT count(*) FROM outbox WHERE due <= ?2 AND tenant = ",
-                    current!("?1")
+                    current_generation!("?1")
                 );
                 let params = (tenant.number(), now.0);
                 let due = store.read(|db| db.query_row(due, params, |row| row.get::<_, i64>(0)));

@@ -3,7 +3,7 @@
 use super::conformance::{SECRET, apply, commit, create, manifest, row, sandbox};
 use crate::{
     Store, erase,
-    generations::{current, is_current},
+    generations::{current_generation, is_current},
     parcels::select_parcels,
     search,
     search_index::{self, pieces},
@@ -36,7 +36,7 @@ fn every_read_and_deletion_uses_an_index() {
         let sql = Sql::Sqlite(&db).in_dialect(sql).replace('?', "$");
         ["$1", "$2", "$3", "$4"].iter().fold(sql, |sql, place| sql.replace(place, "9"))
     };
-    let due = concat!("SELECT id FROM outbox WHERE tenant = ", current!("3"), " AND");
+    let due = concat!("SELECT id FROM outbox WHERE tenant = ", current_generation!("3"), " AND");
     let present = is_current!("tenant");
     let counts =
         "SELECT day, sum(total) FROM parcel_counts WHERE tenant = 2 AND day >= 1 AND day < 9";
@@ -84,7 +84,7 @@ fn every_read_and_deletion_uses_an_index() {
             "outbox_tenant",
         ),
         (
-            concat!("SELECT document FROM manifests WHERE awb = 'x' AND tenant = ", current!("3"))
+            concat!("SELECT document FROM manifests WHERE awb = 'x' AND tenant = ", current_generation!("3"))
                 .to_owned(),
             "manifests_awb",
         ),

@@ -170,7 +170,7 @@ fn a_plain_call_sees_counts_of_earlier_group_writes() {
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory_database();
     commit_between_orders(&db, |db| {
-        poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0)
+        poll_now(resets::begin_generation(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0)
     });
     let days = poll_now(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);

@@ -101,7 +101,7 @@ impl TestFile {
 
 /// Ends a sandbox's generation, as the first commit of a reset does, and erases nothing yet.
 pub(crate) async fn begin_reset(store: &Store, sandbox: Tenant) {
-    store.write(async move |db| crate::resets::begin(db, sandbox).await).await.unwrap();
+    store.write(async move |db| crate::resets::begin_generation(db, sandbox).await).await.unwrap();
 }
 
 /// Erases a page of at most `rows` rows of the first of a sandbox's ended generations, if it has one.
@@ -119,7 +119,7 @@ pub(super) async fn erase_some(store: &Store, sandbox: Tenant, rows: u64) -> Del
         let next = eraser.erase_generation(number, 0).await?;
         let deleted = eraser.finish().await?;
         if next.is_none() {
-            crate::resets::end(db, number).await?;
+            crate::resets::finish_erasure(db, number).await?;
         }
         Ok(deleted)
     };

@@ -74,7 +74,7 @@ async fn create_full_sandbox(store: &Store) -> ParcelRow {
 
 /// Returns what a reset has counted in the sandbox's first generation.
 async fn reset_counts(store: &Store) -> Deleted {
-    store.counted(sandbox(1).number()).await.unwrap()
+    store.count_once(sandbox(1).number()).await.unwrap()
 }
 
 /// Erases a page of a reset's data, of at most `rows` rows. Returns what was erased, and whether there is more.
@@ -290,7 +290,7 @@ async fn resets_are_answered_while_nothing_is_erased_yet() {
 async fn counted_rows_are_erased_while_another_reset_still_counts() {
     let (_test_file, store) = TestFile::with_store();
     // Like a request that never finishes counting.
-    let counting = store.active_resets().request(sandbox(1));
+    let counting = store.active_resets().add_request(sandbox(1));
     fill(&store, sandbox(1), 0, 300).await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 300);
     fill(&store, sandbox(1), 300, 5).await;
