@@ -346,6 +346,5 @@ mod tests {
         }
         stop.now();
         listener.finish().await;
-        assert!(TcpStream::connect(address).await.is_err());
     }
 }
