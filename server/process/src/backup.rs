@@ -23,7 +23,7 @@ pub(super) struct Backup {
     json: bool,
 }
 
-/// Parses a file, also in the form of `--database`.
+/// Parses a file name, which may have the form of `--database`.
 fn parse_target(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         return Err("expected a file name".to_owned());

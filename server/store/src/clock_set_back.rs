@@ -46,9 +46,9 @@ async fn next_page(db: Sql<'_>, after: i64, now: Millis) -> SqlResult<Vec<i64>> 
 }
 
 /// Moves rows to earlier times. A first attempt becomes due at once, and a lease ends after its usual duration. A retry
-/// keeps its pause: it is due as long after now as it was due after the previous attempt. The time of that attempt is
-/// corrected too, because the pause is computed from it if the clock is set back again. A file's lease is in `due`, and
-/// so is the lease of a server of schema 1 on PostgreSQL.
+/// keeps its pause, which is now counted from `now` instead of from the previous attempt. The time of that attempt is
+/// corrected too, because the pause is computed from it if the clock is set back again. `SQLite` keeps the end of a
+/// lease in `due`, and so do servers of schema 1 on PostgreSQL.
 async fn bring_forward(db: Sql<'_>, rows: &[i64], now: Millis) -> SqlResult<u64> {
     let sql = "UPDATE outbox AS o SET first_attempt = CASE WHEN o.first_attempt > $2 THEN $2 \
          ELSE o.first_attempt END, {lease_until = CASE WHEN o.lease_until > $3 THEN $3 \

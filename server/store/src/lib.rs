@@ -1,7 +1,7 @@
 //! The store: one database, of `SQLite` or of PostgreSQL.
 //!
-//! It writes the domain's decisions (`Changes`) as a whole or not at all, and answers point
-//! reads. It decides only what the database alone can know: that a key, a version or a number is taken.
+//! It writes each of the domain's decisions (`Changes`) as a whole or not at all, and answers reads. It decides only
+//! what the database alone can know, such as that a key or a number is taken, or that a version is outdated.
 //!
 //! There are two engines and no third is planned, so `Engine` is an enum: an order needs no trait object and no boxed
 //! future. Each engine has every method of `methods.rs`, with the same contracts. `SQLite` answers at once, on the

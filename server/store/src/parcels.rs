@@ -155,7 +155,7 @@ impl Store {
         self.readable_due(None, until, max).await
     }
 
-    /// Returns the same as [`Store::due`] for one tenant's parcels.
+    /// Returns up to `max` parcels of one tenant whose next step is due at `until` or earlier, earliest first.
     pub async fn due_for_tenant(
         &self,
         tenant: Tenant,

@@ -55,12 +55,12 @@ impl Store {
         &self,
         login: PasswordLogin,
         session: ([u8; 32], Millis),
-        before: Option<[u8; 32]>,
+        previous: Option<[u8; 32]>,
     ) -> Result<bool, StoreError> {
         let (hash, ends_at) = session;
         self.write(async move |db| {
-            if let Some(before) = before {
-                end(db, "hash", before.into()).await?;
+            if let Some(previous) = previous {
+                end(db, "hash", previous.into()).await?;
             }
             // Locks the password's row, so that a new password on another server ends this session or prevents it.
             let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \

@@ -92,7 +92,7 @@ pub struct Disk<'r> {
     durable: Content,
     /// Events that are not durable yet, by their index.
     pending: Vec<usize>,
-    /// Index of the event after the last one that made something durable or lost it.
+    /// Index of the event after the last sync, whether it succeeded or failed.
     settled: usize,
     /// The latest mark.
     marked: usize,
@@ -198,6 +198,7 @@ impl Content {
     }
 }
 
+/// Writes those sectors of the bytes that are set in `kept`.
 fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: SectorMask) {
     for (bit, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
         let start = at.max(sector * SECTOR);

@@ -32,7 +32,7 @@ pub struct Options {
 pub struct Outcome {
     pub events: usize,
     /// The number of different images.
-    pub different_images: usize,
+    pub distinct_images: usize,
     pub images: usize,
     pub violations: Vec<(ImageId, Violation)>,
 }
@@ -40,7 +40,7 @@ pub struct Outcome {
 impl Outcome {
     pub fn add(&mut self, other: Self) {
         self.events += other.events;
-        self.different_images += other.different_images;
+        self.distinct_images += other.distinct_images;
         self.images += other.images;
         self.violations.extend(other.violations);
     }
@@ -48,7 +48,7 @@ impl Outcome {
 
 /// Checks images of a run.
 pub fn explore(run: &RecordedRun, folder: &Path, options: Options) -> Outcome {
-    let (different_images, image_ids) = choose(run, options);
+    let (distinct_images, image_ids) = choose(run, options);
     let share = image_ids.len().div_ceil(THREADS).max(1);
     let violations = thread::scope(|scope| {
         let begin = |(worker, image_ids)| {
@@ -58,7 +58,7 @@ pub fn explore(run: &RecordedRun, folder: &Path, options: Options) -> Outcome {
         let workers: Vec<_> = image_ids.chunks(share).enumerate().map(begin).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
-    Outcome { events: run.events.len(), different_images, images: image_ids.len(), violations }
+    Outcome { events: run.events.len(), distinct_images, images: image_ids.len(), violations }
 }
 
 /// Draws the subsets of a moment. Each moment has a separate random generator, so that one of its subsets can be drawn

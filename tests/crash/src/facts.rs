@@ -10,7 +10,7 @@ use ViolationKind::{Duplicated, Partial, Unreadable};
 #[derive(Debug)]
 pub struct Violation(pub ViolationKind, pub String);
 
-/// A kind of violation. Each variant is documented by the guarantee that it breaks.
+/// A kind of violation. The documentation of each variant states the guarantee that is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ViolationKind {
     /// Acknowledged orders exist, and repeating a request returns the same answer.
@@ -83,7 +83,7 @@ const CONTRADICTIONS: [(ViolationKind, &str, &str); 13] = [
     ),
     (
         Partial,
-        "an event of a history is of no parcel",
+        "an event has no parcel",
         "SELECT count(*) FROM events WHERE parcel NOT IN (SELECT id FROM parcels)",
     ),
     // A parcel's second event is implied by its row; each later one is a change of its state.

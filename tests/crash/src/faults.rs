@@ -31,8 +31,8 @@ pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
     for error in [libc::EIO, libc::ENOSPC] {
         for is_persistent in [false, true] {
             let mut fault = Fault { error, call_index: 0, is_persistent };
-            // The last call is the first that no run reaches.
-            while run_with(folder, (&base, fault), &mut outcome).calls > fault.call_index {
+            // Stops at the first call index that the run did not reach.
+            while fail_call(folder, (&base, fault), &mut outcome).calls > fault.call_index {
                 fault.call_index += interval;
             }
         }
@@ -40,7 +40,7 @@ pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
     outcome
 }
 
-fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> RecordedRun {
+fn fail_call(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> RecordedRun {
     write_image(folder, base);
     let run = record(folder, fault);
     let disk = Disk::after(&run, run.events.len());
@@ -52,7 +52,7 @@ fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome
         let violation = check(&run, disk.expected(), folder).err();
         outcome.violations.extend(violation.map(|violation| (fault, violation)));
     };
-    // The files as the process left them, then after a power cut that takes everything no sync has made durable.
+    // First the files as the process left them, then as after a power cut that loses everything that was not synced.
     check();
     write_image(folder, &disk.image(&vec![NOTHING; disk.pending().len()]));
     check();

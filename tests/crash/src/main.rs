@@ -103,7 +103,7 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         is_clean &= report(RECOVERIES, &recoveries(folder, options));
     }
     if is_selected(FAULTS) {
-        is_clean &= failing_calls(folder, (10_000 / images.max(1)).clamp(1, 29));
+        is_clean &= run_failing_calls(folder, (10_000 / images.max(1)).clamp(1, 29));
     }
     if is_selected("mutants") {
         is_clean &= mutants(folder, Options { images: images / 20 + 50, ..options });
@@ -131,7 +131,7 @@ fn recoveries(folder: &Path, options: Options) -> Outcome {
     sum
 }
 
-fn failing_calls(folder: &Path, interval: usize) -> bool {
+fn run_failing_calls(folder: &Path, interval: usize) -> bool {
     let outcome = faults::fail_calls(&new_folder(folder), interval);
     let faults::Outcome { runs, acknowledged, refused, violations } = outcome;
     println!("\n{FAULTS}: {runs} runs, {acknowledged} orders acknowledged, {refused} refused");
@@ -161,8 +161,8 @@ fn mutants(folder: &Path, options: Options) -> bool {
 }
 
 fn report(name: &str, outcome: &Outcome) -> bool {
-    let Outcome { events, different_images, images, violations } = outcome;
-    println!("| {name} | {events} | {different_images} | {images} | {} |", violations.len());
+    let Outcome { events, distinct_images, images, violations } = outcome;
+    println!("| {name} | {events} | {distinct_images} | {images} | {} |", violations.len());
     for ((moment, subset_index), Violation(kind, found)) in violations.iter().take(3) {
         println!("{kind:?}: {found}\n  --only '{name}' --at {moment} {subset_index}");
     }

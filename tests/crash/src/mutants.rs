@@ -1,7 +1,7 @@
 //! Deliberate defects, each of which must be detected. They show that the checks would detect a real defect.
 //!
-//! The product is not changed for them: an early answer is an earlier mark in the log, a sync that does nothing is
-//! missing from it, and rows are changed while the service is stopped.
+//! The server's code is not changed for them: an early answer is an earlier mark in the log, a sync that does nothing
+//! is missing from it, and rows are changed while the service is stopped.
 
 use std::{collections::BTreeMap, path::Path};
 

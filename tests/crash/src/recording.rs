@@ -16,8 +16,9 @@ use crate::{
 };
 
 pub const DATABASE: &str = "parcelo.db";
-const CREATE: &str = "/api/v1/orders/create";
-const ORDER: &str = r#"{"idempotencyKey":"KEY",NUMBER"sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
+const CREATE_PATH: &str = "/api/v1/orders/create";
+/// The body of an order, in which `KEY` stands for its idempotency key, and `NUMBER` for its tracking number, if given.
+const ORDER_TEMPLATE: &str = r#"{"idempotencyKey":"KEY",NUMBER"sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 
 /// A service that is being recorded.
 pub struct Recording {
@@ -28,7 +29,8 @@ pub struct Recording {
     key: String,
     expected: Expectations,
     seed: u64,
-    /// Set if system calls fail, so that requests may fail too. The log then lacks what a failed sync has lost.
+    /// `true` if system calls are made to fail, so that requests may fail too. The log then lacks what a failed sync
+    /// lost.
     may_fail: bool,
 }
 
@@ -86,7 +88,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording, and checks that replaying the log gives the files as they are: no write has bypassed it.
+    /// Ends the recording, and checks that replaying the log reproduces the files, so that no write was left out of it.
     pub fn finish(mut self) -> RecordedRun {
         self.close();
         let (events, calls) = syscalls::stop();
@@ -138,7 +140,7 @@ impl Recording {
         self.send(first..first + count);
     }
 
-    /// Sends requests of the run in one commit. An error leaves open whether a request was executed.
+    /// Sends requests of the run in one commit. After an error it is unknown whether the request was executed.
     pub fn send(&mut self, indexes: impl Iterator<Item = usize> + Clone) {
         self.expected.requests.extend(indexes.clone().map(|index| (index, false)));
         self.mark();
@@ -211,14 +213,15 @@ pub fn order(number: usize) -> ApiRequest {
         0 => format!(r#""trackingNumber":"SB-NORMAL-{number:06}","#),
         _ => String::new(),
     };
-    let body = ORDER.replace("KEY", &format!("order-{number:06}")).replace("NUMBER", &given);
-    ApiRequest { path: CREATE.to_owned(), body }
+    let body =
+        ORDER_TEMPLATE.replace("KEY", &format!("order-{number:06}")).replace("NUMBER", &given);
+    ApiRequest { path: CREATE_PATH.to_owned(), body }
 }
 
 impl ApiRequest {
     /// Returns `true` if the request creates a parcel.
     pub fn is_create(&self) -> bool {
-        self.path == CREATE
+        self.path == CREATE_PATH
     }
 }
 

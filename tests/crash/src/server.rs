@@ -67,7 +67,7 @@ impl Server {
         let ready = Arc::new(AtomicBool::new(true));
         let api = Api { service: Arc::clone(&service), environment: Environment::Sandbox, ready };
         let server = Self { runtime, service, clock, routes: router(api) };
-        match server.finish_previous() {
+        match server.finish_previous_work() {
             Ok(()) => Ok(server),
             Err(error) => {
                 // A process would end here; this one waits until the store's threads have ended.
@@ -78,7 +78,7 @@ impl Server {
     }
 
     /// Finishes the work that an earlier server left incomplete.
-    fn finish_previous(&self) -> Result<(), String> {
+    fn finish_previous_work(&self) -> Result<(), String> {
         self.runtime.block_on(async {
             let ended = self.service.end_leases().await.map_err(debug_text);
             ended.and(self.service.store().resume_resets().await.map_err(debug_text))

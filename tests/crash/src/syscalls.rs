@@ -124,8 +124,7 @@ fn call_on_descriptor(
     if !RECORDING.load(Ordering::Acquire) {
         return call();
     }
-    // Simulates the latency of a disk. Otherwise an answer that is given too early would never be seen before the write
-    // that it should have waited for.
+    // Simulates disk latency. Without it, the write would always finish before a premature response could be observed.
     // SAFETY: it only sleeps.
     unsafe { libc::usleep(CALL_DELAY_MICROS) };
     let found = descriptor_inode(descriptor);
@@ -222,7 +221,7 @@ unsafe extern "C" fn ftruncate64(descriptor: c_int, to: i64) -> c_int {
     }) as c_int
 }
 
-/// Executes a sync of a file or of the folder. A failed sync says nothing about the bytes that reach the disk. The
+/// Executes a sync of a file or of the folder. After a failed sync it is unknown which bytes reached the disk. The
 /// folder is in memory, so a recorded sync needs no disk.
 fn sync(descriptor: c_int) -> c_int {
     // SAFETY: the caller's own argument.

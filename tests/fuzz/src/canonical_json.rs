@@ -27,7 +27,7 @@ fn check(input: &[u8]) {
         check_changed_leaf(one, hash(input));
     }
     if let (Some(one), Some(other)) = (&one, &other) {
-        assert_agree(one, other);
+        assert_fingerprints_agree(one, other);
     }
 }
 
@@ -46,7 +46,7 @@ fn read(bytes: &[u8]) -> Option<Value> {
 }
 
 /// Checks that two documents have the same fingerprint if and only if their canonical forms are equal.
-fn assert_agree(one: &Value, other: &Value) {
+fn assert_fingerprints_agree(one: &Value, other: &Value) {
     let (is_same, is_equal) = (
         fingerprint(one, "") == fingerprint(other, ""),
         canonical_form(one) == canonical_form(other),
@@ -116,7 +116,7 @@ fn respell(value: &Value, out: &mut String) {
 fn check_changed_leaf(value: &Value, choice: u64) {
     let mut changed = value.clone();
     change_leaf(&mut changed, choice);
-    assert_agree(value, &changed);
+    assert_fingerprints_agree(value, &changed);
 }
 
 /// Changes one value in the document.

@@ -27,7 +27,7 @@ pub fn corpus_folder(name: &str) -> PathBuf {
 }
 
 impl<'a> FuzzRun<'a> {
-    /// Reads the target's corpus. `check` is the target's own function, or that of a crate that this one cannot call.
+    /// Reads the target's corpus. `check` is its own function, or one from a crate that this crate cannot call.
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
         let folder = corpus_folder(target.name);
         let files =

@@ -75,7 +75,7 @@ fn check_form(dashboard: &Dashboard, input: &[u8]) {
     let before = PAGES.map(|page| dashboard.get(page).text());
     let without_token = dashboard.post(path, fields);
     assert_eq!(without_token.status, 403, "without its token: {without_token:?}");
-    assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "it changes a page");
+    assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "a forged form changed a page");
     let response = dashboard
         .post(path, &[format!("form={}&", dashboard.form_token).as_bytes(), fields].concat());
     if let Some(location) = response.headers.get("location") {
@@ -145,7 +145,7 @@ impl Dashboard {
     }
 }
 
-/// Returns the first cookie that is set to a value.
+/// Returns the first cookie whose value is not empty.
 fn cookie(response: &HttpResponse) -> String {
     let set = response.headers.get_all("set-cookie").iter();
     let pairs = set.map(|line| line.to_str().unwrap().split(';').next().unwrap().to_owned());

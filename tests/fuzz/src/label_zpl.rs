@@ -43,7 +43,7 @@ fn check(input: &[u8]) {
             let path = format!("/api/v1/labels/{number}/download?format=zpl");
             let label = service.get(&key, &path);
             assert_eq!(label.status, 200, "{label:?}");
-            assert_is_a_label(&label.text());
+            assert_is_label(&label.text());
         }
     });
 }
@@ -81,7 +81,7 @@ fn set_field(order: &mut Value, pointer: &str, value: Value) {
 }
 
 /// Checks the label as a printer reads it: `^` or `~` and two characters are a command, wherever they are.
-fn assert_is_a_label(zpl: &str) {
+fn assert_is_label(zpl: &str) {
     assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{zpl}");
     assert!(zpl.starts_with("^XA\n") && zpl.ends_with("^XZ\n") && !zpl.contains('~'), "{zpl}");
     let parts: Vec<(&str, &str)> = zpl.split('^').skip(1).map(|part| part.split_at(2)).collect();

@@ -15,7 +15,7 @@ pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[Vec<u8>], rng: &mut
     input
 }
 
-/// Makes one random change to `input`, some with a piece of `other` or a word.
+/// Makes one random change to `input`, which may insert a piece of `other` or a word.
 fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rng) {
     let at = rng.usize(..=input.len());
     let end = (at + rng.usize(..=16)).min(input.len());

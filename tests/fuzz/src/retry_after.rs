@@ -23,7 +23,7 @@ pub(crate) const TARGET: Target = Target { name: "retry_after", check, cases: 2_
 /// Maximum wait that the client accepts, before it adds jitter.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 const MAX_JITTER: Duration = Duration::from_millis(250);
-/// Maximum backoff after a 429 without a time, which has been doubled three times.
+/// Maximum backoff after a 429 without `Retry-After`, after three doublings.
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_CALL_DURATION: Duration = Duration::from_secs(60);
 

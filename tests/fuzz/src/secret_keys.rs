@@ -26,14 +26,14 @@ fn check(input: &[u8]) {
         let changed = ApiKey::parse(&with_typo(key.secret(), choice)).ok();
         assert!(changed.is_none_or(|key| key.looks_mistyped()));
         assert!(CarrierKey::parse(&with_typo(carrier.secret(), choice)).is_err());
-        assert!(ApiKey::parse(carrier.secret()).is_err(), "one kind of key is not the other");
+        assert!(ApiKey::parse(carrier.secret()).is_err(), "a carrier key is not an API key");
     }
     let secret = Secret::from_random(&random);
     assert_eq!(Secret::parse(&secret.expose()).unwrap().as_bytes(), secret.as_bytes());
     let Ok(text) = std::str::from_utf8(input) else { return };
-    assert_read_as_printed(text, &ApiKey::parse(text), ApiKey::secret);
-    assert_read_as_printed(text, &CarrierKey::parse(text), CarrierKey::secret);
-    assert_read_as_printed(text, &AdminToken::parse(text), AdminToken::secret);
+    assert_exact_and_not_shown(text, &ApiKey::parse(text), ApiKey::secret);
+    assert_exact_and_not_shown(text, &CarrierKey::parse(text), CarrierKey::secret);
+    assert_exact_and_not_shown(text, &AdminToken::parse(text), AdminToken::secret);
     let exposed = Secret::parse(text);
     assert!(exposed.as_ref().is_ok_and(|secret| secret.expose() == text) || exposed.is_err());
     let key = IdempotencyKey::parse(text);
@@ -50,7 +50,7 @@ fn with_typo(text: &str, choice: u64) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn assert_read_as_printed<K: Debug, E: Debug + Display>(
+fn assert_exact_and_not_shown<K: Debug, E: Debug + Display>(
     text: &str,
     read: &Result<K, E>,
     secret: impl Fn(&K) -> &str,
@@ -62,7 +62,7 @@ fn assert_read_as_printed<K: Debug, E: Debug + Display>(
         }
         Err(error) => format!("{error} {error:?}"),
     };
-    // A shorter text could be a word of the message.
+    // A shorter text could occur in the message by chance.
     assert!(text.len() < 16 || !message.contains(text), "{message}");
 }
 

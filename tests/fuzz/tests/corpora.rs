@@ -26,12 +26,12 @@ target_tests! {
     fingerprints_are_equal_exactly_for_equal_json: canonical_json;
     each_scan_has_one_outcome_and_a_repeated_one_is_a_duplicate: carrier_events;
     no_form_breaks_the_dashboard_or_becomes_markup: dashboard_forms;
-    no_address_of_a_database_shows_its_password: database_address;
+    no_message_shows_a_database_password: database_address;
     packets_of_any_size_make_the_same_requests: http_packets;
     an_idempotency_key_identifies_one_request_of_a_tenant: idempotency_keys;
     no_text_of_an_order_becomes_a_printers_command: label_zpl;
-    an_order_is_validated_as_offline_stored_and_replayed: order_json;
-    pages_have_every_parcel_once: parcel_pages;
+    orders_validate_as_offline_and_are_stored_and_replayed: order_json;
+    pages_list_every_parcel_once: parcel_pages;
     a_client_follows_retry_after_within_its_limits: retry_after;
     a_secret_key_survives_a_round_trip_and_is_never_shown: secret_keys;
     a_typed_number_finds_its_parcel_and_never_becomes_markup: tracking_number;

@@ -31,8 +31,8 @@ pub(super) fn corrupt_body(mut head: Parts, whole: &Bytes, corruption: Corruptio
     Response::from_parts(head, body)
 }
 
-/// Fits the body of a reply to a `content-length` of the test's choice: it is cut off there if it is longer, or
-/// followed by the end of the connection if it is shorter.
+/// Fits the body of a reply to the `content-length` that the test gave. A longer body is cut off at that length; after
+/// a shorter one the connection ends.
 pub(super) fn fit_content_length(head: &Parts, body: Bytes) -> Body {
     let declared = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     match declared.and_then(|length| length.parse::<usize>().ok()) {

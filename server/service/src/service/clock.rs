@@ -26,7 +26,7 @@ impl Service {
         let seconds = millis / Millis::SECOND;
         tracing::error!(
             seconds,
-            "the clock has jumped: for ten minutes nothing is purged or expires by it"
+            "the clock has jumped: purges and expiry by it are suspended for ten minutes"
         );
         self.metrics.count_clock_jump();
         if millis < 0 { self.reschedule_deliveries().await } else { Ok(()) }

@@ -132,15 +132,15 @@ impl Endpoints<'_> {
         Ok(secret)
     }
 
-    /// Replaces the current secret if `is_seen` accepts it. Returns `None` if the endpoint has another secret by now.
+    /// Replaces the current secret if `is_match` accepts it. Returns `None` if the endpoint has another secret by now.
     pub async fn replace_secret(
         &self,
         tenant: Tenant,
-        is_seen: impl Fn(&[u8]) -> bool,
+        is_match: impl Fn(&[u8]) -> bool,
         now: Millis,
     ) -> Result<Option<Secret>, EndpointError> {
         let current = self.find(tenant).await?.secret;
-        if !is_seen(current.as_bytes()) {
+        if !is_match(current.as_bytes()) {
             return Ok(None);
         }
         let new = Secret::from_random(&self.ids.array());

@@ -1,5 +1,4 @@
-//! A cache of valid keys in memory: neither a valid key nor a wrong one causes a read of the database each time it is
-//! used.
+//! A cache of valid keys in memory, so that not every request reads the database for its key, valid or not.
 //!
 //! Changes made through this server are seen at once. Changes by another process (`parcelo-server keys`) are read
 //! every [`MAX_CACHE_AGE`], which takes one index lookup. They are also read before an unknown key is refused, a few

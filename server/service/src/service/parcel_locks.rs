@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 /// Number of locks. Parcels that share a lock wait for each other needlessly, which is rare with this many.
 const LOCK_COUNT: usize = 256;
 
-/// A fixed set of locks; a parcel's is chosen by the hash of its number.
+/// A fixed set of locks. The hash of a parcel's number selects its lock.
 #[derive(Debug)]
 pub(super) struct ParcelLocks(Vec<Mutex<()>>);
 

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_checked_as_libpq_does() {
+    fn certificates_are_checked_as_in_libpq() {
         let table = [
             ("", Tls::Prefer),
             ("sslmode=disable", Tls::Disable),

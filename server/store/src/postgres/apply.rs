@@ -113,7 +113,7 @@ impl<'a> Application<'a> {
         Ok(ApplyOutcome::Applied { has_enqueued: progress.has_enqueued })
     }
 
-    /// Writes the states that were computed in memory. If another event has taken an event's place in a history,
+    /// Writes the states that were computed in memory. If an event's sequence number is taken in its parcel's history,
     /// returns the position of that event's write, and the transaction must not be committed.
     pub(super) async fn flush(&mut self) -> DbResult<Option<usize>> {
         let (changed, histories) =
@@ -253,8 +253,8 @@ impl<'a> Application<'a> {
         Some(locked)
     }
 
-    /// Returns `true` if an event's place in the history of a locked parcel is free. A taken place must be refused at
-    /// its own operation: a later operation may be refused for another reason, and the first reason counts.
+    /// Returns `true` if an event's sequence number is free in the history of a locked parcel. A taken number must be
+    /// refused at its own operation: a later operation may be refused for another reason, and the first reason counts.
     fn is_sequence_free(&self, parcel: ParcelRowId, event: &Event) -> bool {
         let locked = self.locked.get(&parcel);
         locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
@@ -328,7 +328,7 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Inserts events into histories. Returns the position of a write whose event found its place taken.
+/// Inserts events into histories. Returns the position of the first write whose event has a taken sequence number.
 async fn insert_events(
     db: &Connection,
     histories: &[(usize, ParcelRowId, Event)],
@@ -349,10 +349,10 @@ async fn insert_events(
         [&parcels, &sequences, &states, &times, &locations, &descriptions];
     let inserted = db.query_map(sql, &params, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
     let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
-    // Each place holds one event: if two events claim the same place, the first gets it.
+    // If two events have the same sequence number, the first gets it.
     let refused = histories.iter().find(|(_, parcel, event)| {
-        let place = (parcel.0, event.sequence);
-        !inserted.remove(&place)
+        let key = (parcel.0, event.sequence);
+        !inserted.remove(&key)
     });
     Ok(refused.map(|(at, ..)| *at))
 }

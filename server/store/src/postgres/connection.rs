@@ -190,7 +190,8 @@ impl Connector {
         }))
     }
 
-    /// Refuses settings that would break promises. Returns the connection's backend, or `None` for a standby.
+    /// Refuses settings that would break guarantees of the store.
+    /// Returns the connection's backend, or `None` for a standby.
     async fn check_settings(&self, client: &Client) -> DbResult<Option<Backend>> {
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
@@ -212,7 +213,7 @@ impl Connector {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        // Set whatever the default is, so that a later change of the default does not apply here.
+        // Set explicitly, so that a later change of the default does not affect this connection.
         let durable = match found.try_get(3)? {
             "remote_apply" => "SET synchronous_commit = remote_apply",
             _ => "SET synchronous_commit = on",

@@ -6,10 +6,10 @@ use tokio_postgres::error::{Severity, SqlState};
 
 use crate::{CommitOutcome, StoreError, sqlite::error::EngineError};
 
-/// The result of a call of the database.
+/// The result of a database call.
 pub(crate) type DbResult<T> = Result<T, Failure>;
 
-/// The reason why a call of the database failed.
+/// The reason why a database call failed.
 #[derive(Debug)]
 pub enum Failure {
     /// An error of the driver, or of PostgreSQL itself.
@@ -178,9 +178,9 @@ impl std::fmt::Display for Failure {
             Self::Driver(error) => f.write_str(&redacted_message(error)),
             Self::Row { source, .. } => source.fmt(f),
             Self::Unsuitable(reason) | Self::NotOpened(reason) => f.write_str(reason),
-            Self::Conflict => f.write_str("another server wrote the same"),
+            Self::Conflict => f.write_str("another transaction conflicted with it"),
             Self::Unreachable => f.write_str("no connection"),
-            Self::Crowded => f.write_str("too many calls wait"),
+            Self::Crowded => f.write_str("too many calls are waiting"),
             Self::Unanswered => f.write_str("no answer"),
             Self::OutcomeUnknown => f.write_str("the answer to a COMMIT was cut off"),
         }

@@ -192,7 +192,7 @@ impl<'a> Group<'a> {
             let applied = self.application.apply(at, &mut mutation.changes);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied
-                .map_err(|_panic| RollbackReason::By { at, outcome: WriteOutcome::Broken })?;
+                .map_err(|_panic| RollbackReason::OneWrite { at, outcome: WriteOutcome::Broken })?;
             match applied.map_err(|failure| rollback_reason(at, failure))? {
                 ApplyOutcome::Applied { has_enqueued } => {
                     let outcome = CommitOutcome::Committed;
@@ -204,7 +204,10 @@ impl<'a> Group<'a> {
                     self.decide(at, WriteOutcome::decided(outcome));
                 }
                 ApplyOutcome::Refused { outcome, has_written: true } => {
-                    return Err(RollbackReason::By { at, outcome: WriteOutcome::decided(outcome) });
+                    return Err(RollbackReason::OneWrite {
+                        at,
+                        outcome: WriteOutcome::decided(outcome),
+                    });
                 }
             }
         }
@@ -271,10 +274,13 @@ impl<'a> Group<'a> {
                     return Err(RollbackReason::Failed(failure));
                 }
                 Ok(Err(failure)) => {
-                    return Err(RollbackReason::By { at, outcome: WriteOutcome::Failed(failure) });
+                    return Err(RollbackReason::OneWrite {
+                        at,
+                        outcome: WriteOutcome::Failed(failure),
+                    });
                 }
                 Err(_panic) => {
-                    return Err(RollbackReason::By { at, outcome: WriteOutcome::Broken });
+                    return Err(RollbackReason::OneWrite { at, outcome: WriteOutcome::Broken });
                 }
             }
         }
@@ -321,10 +327,10 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     })
 }
 
-/// Stops the group if the write at a position was refused because another event has taken its event's place.
+/// Returns an error if the write at position `refused` has an event whose sequence number is taken.
 fn refuse_write_at(refused: Option<usize>) -> Result<(), RollbackReason> {
     let outcome = WriteOutcome::decided(CommitOutcome::VersionConflict);
-    refused.map_or(Ok(()), |at| Err(RollbackReason::By { at, outcome }))
+    refused.map_or(Ok(()), |at| Err(RollbackReason::OneWrite { at, outcome }))
 }
 
 /// Returns the effect of a failed statement of one write. A fault in the write's values concerns that write alone.
@@ -333,13 +339,13 @@ fn rollback_reason(at: usize, failure: Failure) -> RollbackReason {
         return RollbackReason::Failed(failure);
     }
     tracing::error!(error = %failure, "a write failed and was undone");
-    RollbackReason::By { at, outcome: WriteOutcome::Broken }
+    RollbackReason::OneWrite { at, outcome: WriteOutcome::Broken }
 }
 
 /// Runs code of one write, and turns its panic into the failure of that write.
 fn catch_panic(at: usize, run: impl FnOnce()) -> Result<(), RollbackReason> {
     std::panic::catch_unwind(AssertUnwindSafe(run))
-        .map_err(|_panic| RollbackReason::By { at, outcome: WriteOutcome::Broken })
+        .map_err(|_panic| RollbackReason::OneWrite { at, outcome: WriteOutcome::Broken })
 }
 
 /// Lets a test make a write panic.

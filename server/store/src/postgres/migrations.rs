@@ -102,7 +102,7 @@ pub(super) async fn prepare(db: &Connection, fresh_secret: [u8; 32]) -> DbResult
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 tracing::warn!(
-                    "the upgrade waits for a transaction that reads or writes a table of it"
+                    "the upgrade is waiting for a transaction that uses one of its tables"
                 );
                 tokio::time::sleep(UPGRADE_PAUSE).await;
             }
@@ -124,7 +124,7 @@ fn with_advice(advice: &str) -> impl Fn(Failure) -> Failure {
 async fn prepare_locked(db: &Connection, fresh_secret: [u8; 32]) -> DbResult<[u8; 32]> {
     upgrade(db).await?;
     db.run(ADVANCE_SEQUENCES).await?;
-    if is_unfinished(db).await? {
+    if has_unfinished_copy(db).await? {
         let reason =
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";
         return Err(Failure::Unsuitable(reason.to_owned()));
@@ -164,7 +164,7 @@ pub(super) async fn finish_copy(db: &Connection) -> DbResult<()> {
     db.execute("DELETE FROM meta WHERE name = $1", &[&UNFINISHED_COPY]).await.map(drop)
 }
 
-async fn is_unfinished(db: &Connection) -> DbResult<bool> {
+async fn has_unfinished_copy(db: &Connection) -> DbResult<bool> {
     Ok(meta::get::<Value>(Sql::Postgres(db), UNFINISHED_COPY).await?.is_some())
 }
 
@@ -175,7 +175,7 @@ pub(super) async fn check_copy_source(db: &Connection) -> DbResult<()> {
         return Err(Failure::Unsuitable(reason.to_owned()));
     }
     refuse_other_schema(db).await?;
-    if is_unfinished(db).await? {
+    if has_unfinished_copy(db).await? {
         let reason = "a copy into it was not finished: name the database that was copied";
         return Err(Failure::Unsuitable(reason.to_owned()));
     }

@@ -82,9 +82,9 @@ impl Store {
         self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
     }
 
-    fn hash_key(&self, by: &FailureKey) -> [u8; 32] {
+    fn hash_key(&self, key: &FailureKey) -> [u8; 32] {
         let network = |address: &IpAddr| address.to_string();
-        let (kind, account, network) = match by {
+        let (kind, account, network) = match key {
             FailureKey::Network(address) => ("network", "", network(address)),
             FailureKey::Account(account) => ("account", account.as_str(), String::new()),
             FailureKey::KnownNetwork(account, address) => {

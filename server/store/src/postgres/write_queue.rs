@@ -67,7 +67,7 @@ pub(super) enum WriteOutcome {
 #[derive(Debug)]
 pub(super) enum RollbackReason {
     /// This write cannot be committed with the others. If it is alone, this is its answer.
-    By { at: usize, outcome: WriteOutcome },
+    OneWrite { at: usize, outcome: WriteOutcome },
     /// A statement or the COMMIT failed for a reason that does not concern one write alone.
     Failed(Failure),
 }
@@ -91,7 +91,7 @@ impl WriteOutcome {
     }
 
     /// Returns `true` if the write has changed the database.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(super) fn is_committed(&self) -> bool {
         match self {
             Self::Decided { outcome, .. } => *outcome == CommitOutcome::Committed,
             Self::Done => true,

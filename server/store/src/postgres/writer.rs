@@ -203,8 +203,8 @@ impl WriterLoop {
             };
             let is_group = writes.len() > 1;
             match rollback_reason {
-                RollbackReason::By { at, .. } if is_group => alone.push(writes.remove(at)),
-                RollbackReason::By { outcome, .. } => {
+                RollbackReason::OneWrite { at, .. } if is_group => alone.push(writes.remove(at)),
+                RollbackReason::OneWrite { outcome, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![outcome]);
                 }
                 // When two groups deadlock, one of them completes, so a retry of the other one can succeed.
@@ -234,7 +234,7 @@ impl WriterLoop {
 
     /// Answers the writes that have an outcome, and returns the writes that must be retried.
     fn answer(&self, writes: Vec<Write>, outcomes: Vec<WriteOutcome>) -> Vec<Write> {
-        let kept = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_kept());
+        let kept = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_committed());
         let (changes, orders) = kept
             .fold((0, 0), |(changes, orders), (write, _)| (changes + 1, orders + write.orders()));
         // Counted before the first answer, because its caller may check the counts.

@@ -153,7 +153,7 @@ impl Files {
     pub(super) fn missing(&self) -> Option<&Path> {
         let is_missing = |(path, id): &&(PathBuf, FileId)| match fs::metadata(path) {
             Ok(found) => file_id(&found) != *id,
-            // Without permission to look, the answer is unknown, and the file is not called missing.
+            // Without permission to look, the answer is unknown, so the file does not count as missing.
             Err(error) => {
                 matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
             }

@@ -44,8 +44,8 @@ pub(super) struct KeyIndex {
 struct Progress {
     /// `PRAGMA data_version` when the rows were last read.
     data_version: Option<i64>,
-    /// The id up to which all rows are known, and no more will come. Rows added after it may have been rolled back,
-    /// and another process may use their ids.
+    /// The id up to which all rows are in the index, and no more can be added. Rows added after it may have been
+    /// rolled back, and another process may use their ids.
     known_to: i64,
     /// The id of the last row that was added, rolled back or not.
     last: i64,

@@ -116,7 +116,7 @@ impl Proxy {
                 let (store, _) = listener.accept().await.unwrap();
                 let (socket, plan) = (socket.clone(), Arc::clone(&shared));
                 connections.spawn(async move {
-                    // Either end may go at any moment.
+                    // Either end may disconnect at any moment.
                     let Ok(server) = UnixStream::connect(socket).await else { return };
                     let _ended = forward(ProxiedConnection::new(store, server), &plan).await;
                 });
@@ -247,7 +247,7 @@ async fn forward(mut connection: ProxiedConnection, plan: &Plan) -> io::Result<(
             message = store.messages.recv() => (Direction::ToServer, message),
             message = connection.server.messages.recv() => (Direction::ToStore, message),
         };
-        // If one end has gone, the other is closed too.
+        // If one end has disconnected, the other is closed too.
         let Some(message) = message else { return Ok(()) };
         let points = group.points(direction, &message);
         let to = if direction == Direction::ToServer {

@@ -220,7 +220,7 @@ async fn failures_at_every_message_lose_and_repeat_no_write() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
     let Some(mut test) = CutTest::open().await else { return };
-    // The COMMIT is not forwarded, forwarded, or done. Each time both ends of the connection are cut, one, or none.
+    // The COMMIT is lost, forwarded or executed. In each case both ends of the connection are cut, or one, or neither.
     for fault in FAULTS {
         for point in [FaultPoint::Commit, FaultPoint::Committed] {
             assert!(test.run_round(point, fault).await, "{point:?} {fault:?}");

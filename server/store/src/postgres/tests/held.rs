@@ -31,9 +31,9 @@ fn engine(store: &Store) -> &postgres::Store {
     engine
 }
 
-/// Returns the number of deadlocks, once all other connections have reported. A group waits for a lock longer than
-/// PostgreSQL waits before it looks for a deadlock, so that each is found as one; a wait that is only long, on a slow
-/// machine, does not count.
+/// Returns the number of deadlocks, once all other connections have reported. PostgreSQL counts every deadlock, because
+/// a group waits for a lock longer than `deadlock_timeout`. A wait that is only long, as on a slow machine, is not
+/// counted.
 pub(super) async fn deadlocks(client: &Client) -> i64 {
     let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
     let left = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);

@@ -20,7 +20,7 @@ const SCANS: usize = 40;
 const STATES: [State; 4] =
     [State::PickedUp, State::InTransit, State::OutForDelivery, State::Delivered];
 
-/// Reports a state of each of the parcels, in order.
+/// Records a carrier event for each of the parcels, in order, and moves the parcel to `state`.
 async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, State)) {
     for parcels in parcels.chunks_mut(SCANS) {
         let scans = parcels.iter().map(|parcel| {

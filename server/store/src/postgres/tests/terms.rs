@@ -19,7 +19,7 @@ async fn reset_and_wait(store: &Store, address: &Address) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
+async fn older_parcels_are_indexed_and_terms_are_deleted_with_parcels() {
     let Some((store, address)) = new_store().await else { return };
     for number in 0..120 {
         commit(&store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;

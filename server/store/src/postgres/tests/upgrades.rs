@@ -26,8 +26,8 @@ use crate::{
 const READ_SCHEMA_VERSIONS: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
      || ' ' || (SELECT max(version) FROM schema_migrations)";
 
-/// Some parcels of two days, as a program of schema 9 has written them.
-const FILLED: &str = "\
+/// Inserts parcels of two days, as a program with schema 9 wrote them.
+const INSERT_PARCELS: &str = "\
     INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
         last_sequence, environment, state, country, number, public_id, origin, destination, order_json) \
     SELECT 1000000 + g, 1, 3, 0, 86400000 * (g % 2), 0, 20000, 1, 2, 1, 2, 'EC', 'SB-NINE-' || lpad(g::text, 6, '0'), \
@@ -40,7 +40,7 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
     let Some(address) = empty_database() else { return };
     let order = order("key-1");
     let json = StoredOrder::to_json(&order);
-    make_schema(&address, &MIGRATIONS[..9], &FILLED.replace("ORDER", &format!("'{json}'")));
+    make_schema(&address, &MIGRATIONS[..9], &INSERT_PARCELS.replace("ORDER", &format!("'{json}'")));
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     serve_order(&store, "SB-TEN-0001", 1).await;
     for _ in 0..2 {
