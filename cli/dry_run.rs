@@ -4,11 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::{HeaderMap, Request, Response, StatusCode};
 use parcelo::{
     ErrorCode,
-    transport::{BodyStream, Transport, TransportError},
+    transport::{ResponseFuture, Transport},
 };
 
 use crate::sanitize::mask_key;
@@ -34,10 +33,7 @@ impl DryRun {
 }
 
 impl Transport for DryRun {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> ResponseFuture<'_> {
         let body = request.body();
         let unsent = UnsentRequest {
             method: request.method().to_string(),
@@ -49,11 +45,10 @@ impl Transport for DryRun {
         // It has an error body like the service's; without one, the 404 would look like another server's.
         let code = ErrorCode::ParcelNotFound.code();
         let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
-        let body = Bytes::from(error.to_string());
-        let mut response = Response::new(stream::iter([Ok(body)]).boxed());
+        let mut response = Response::new(Bytes::from(error.to_string()).into());
         let status = StatusCode::from_u16(ErrorCode::ParcelNotFound.status());
         *response.status_mut() = status.unwrap_or_default();
-        async { Ok(response) }.boxed()
+        Box::pin(async { Ok(response) })
     }
 }
 

@@ -6,14 +6,12 @@
 
 use std::{env, error::Error, process::ExitCode};
 
-use bytes::Bytes;
-use futures_util::{FutureExt, future::BoxFuture};
-use http::{HeaderValue, Method, Request, Response};
 use parcelo::{
-    ClientBuilder, IdempotencyKey,
-    transport::{BodyStream, Phase, Transport, TransportError},
+    ClientBuilder, IdempotencyKey, TrackingNumber, VoidRequest,
+    bytes::Bytes,
+    http::{HeaderValue, Method, Request},
+    transport::{Phase, ResponseFuture, Transport, TransportError},
 };
-use parcelo::{TrackingNumber, VoidRequest};
 
 #[derive(Debug)]
 struct Guard<T> {
@@ -22,11 +20,8 @@ struct Guard<T> {
 }
 
 impl<T: Transport> Transport for Guard<T> {
-    fn send(
-        &self,
-        mut request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
-        async move {
+    fn send(&self, mut request: Request<Bytes>) -> ResponseFuture<'_> {
+        Box::pin(async move {
             if self.read_only && request.method() != Method::GET {
                 return Err(TransportError::new(Phase::Refused, "read-only mode"));
             }
@@ -34,8 +29,7 @@ impl<T: Transport> Transport for Guard<T> {
             let method = request.method().clone();
             let response = self.inner.send(request).await;
             response.inspect(|response| println!("{method}: {}", response.status()))
-        }
-        .boxed()
+        })
     }
 }
 

@@ -29,18 +29,12 @@ pub use parcelo_types::{
     VoidRequest, model, rules,
 };
 
-// The crates whose types appear in this one's signatures, in the matching versions.
+// The crates whose types a program names to call this one, in the matching versions.
 #[cfg(feature = "client")]
 pub use bytes;
-#[cfg(feature = "client")]
-pub use futures_util;
 #[cfg(any(feature = "client", feature = "webhooks"))]
 pub use http;
 pub use parcelo_types::{Decimal, chrono, serde_json};
-#[cfg(feature = "client")]
-pub use reqwest;
-#[cfg(feature = "client")]
-pub use url;
 
 /// The types that a [`Client`]'s methods return: handles, requests, streams, and metadata of calls.
 #[cfg(feature = "client")]
@@ -56,5 +50,7 @@ pub mod calls {
 /// client's.
 #[cfg(feature = "client")]
 pub mod transport {
-    pub use crate::client::{BodyStream, Phase, Transport, TransportError};
+    #[cfg(feature = "reqwest")]
+    pub use crate::client::Reqwest;
+    pub use crate::client::{BodyStream, Phase, ResponseFuture, Transport, TransportError};
 }

@@ -205,9 +205,11 @@ impl AttemptError {
             Self::TooLarge(_) => AttemptOutcome::Unknown,
             Self::Transport(error) => match error.phase() {
                 Phase::NotSent | Phase::Refused | Phase::Untrusted => AttemptOutcome::NotSent,
-                Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => {
-                    AttemptOutcome::Unknown
-                }
+                Phase::Stale
+                | Phase::MaybeSent
+                | Phase::Timeout
+                | Phase::NotHttp
+                | Phase::Redirected => AttemptOutcome::Unknown,
             },
             Self::Response(response) => response.write_outcome(),
         }
@@ -232,6 +234,7 @@ fn kind_of(phase: Phase) -> ErrorKind {
         Phase::Timeout => ErrorKind::Timeout,
         Phase::NotHttp => ErrorKind::Decode,
         Phase::Refused => ErrorKind::Config,
+        Phase::Redirected => ErrorKind::Unexpected,
         Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
     }
 }
@@ -325,6 +328,7 @@ mod tests {
             (Phase::MaybeSent, AttemptOutcome::Unknown),
             (Phase::Timeout, AttemptOutcome::Unknown),
             (Phase::NotHttp, AttemptOutcome::Unknown),
+            (Phase::Redirected, AttemptOutcome::Unknown),
         ] {
             assert_eq!(lost(phase).write_outcome(), outcome, "{phase:?}");
         }

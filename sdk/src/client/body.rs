@@ -133,7 +133,9 @@ mod tests {
         }
         let chunks: Vec<_> = chunks.iter().map(|chunk| Ok(Bytes::from(*chunk))).collect();
         let timeout = ReadTimeout::BetweenChunks(Duration::from_secs(1));
-        BodyReader::new(&head, stream::iter(chunks).boxed(), 0..=10, timeout).read_all().await
+        BodyReader::new(&head, BodyStream::new(stream::iter(chunks)), 0..=10, timeout)
+            .read_all()
+            .await
     }
 
     #[tokio::test(start_paused = true)]
@@ -162,7 +164,8 @@ mod tests {
             (ReadTimeout::BetweenChunks(Duration::from_secs(3)), 3),
             (ReadTimeout::WholeBody(Deadline::at(start + Duration::from_secs(5))), 5),
         ] {
-            let reader = BodyReader::new(&head(), stream::pending().boxed(), 0..=10, timeout);
+            let reader =
+                BodyReader::new(&head(), BodyStream::new(stream::pending()), 0..=10, timeout);
             let Err(AttemptError::Transport(error)) = reader.read_all().await else { panic!() };
             assert_eq!(error.phase(), Phase::Timeout);
             assert_eq!(start.elapsed().as_secs(), secs);

@@ -17,6 +17,8 @@ mod download;
 mod error;
 mod error_conversions;
 mod execute;
+#[cfg(feature = "hyper")]
+mod hyper_errors;
 mod json;
 mod labels;
 mod limiter;
@@ -28,6 +30,7 @@ mod pacer;
 mod parcels;
 mod raw;
 mod reply;
+#[cfg(feature = "reqwest")]
 mod reqwest_transport;
 mod response;
 mod retry;
@@ -64,13 +67,15 @@ pub use pacer::RateLimit;
 pub use parcels::{ListParcels, Page, Parcels};
 pub use raw::RawResponse;
 pub use reply::{Reply, ReplyMeta};
+#[cfg(feature = "reqwest")]
+pub use reqwest_transport::Reqwest;
 pub use response::RateLimitStatus;
 pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
 pub use stream::{CreateMany, ItemStream};
 pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};
-pub use transport::{BodyStream, Phase, Transport, TransportError};
+pub use transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError};
 
 use attempt::Observer;
 use builder::Headers;

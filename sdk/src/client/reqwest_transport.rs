@@ -1,180 +1,146 @@
-//! The transport over HTTP by reqwest, and the phases of its errors.
+//! The transport over HTTP by reqwest, and the phases of its errors. It is the only place where the SDK's public items
+//! name a type of reqwest.
 
-use std::{error::Error as StdError, io};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use futures_util::TryStreamExt;
 use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{BodyStream, Error, Phase, Transport, TransportError, error::Texts};
+use super::{BodyStream, Phase, Transport, TransportError, transport::ResponseFuture};
 
+/// Sends requests by a [`reqwest::Client`].
+///
+/// The client makes one itself unless [`ClientBuilder::transport`](crate::ClientBuilder::transport) sets a transport. Make
+/// your own for what reqwest can do and [`ClientBuilder`](crate::ClientBuilder) does not offer: a pool that your program
+/// shares, SOCKS, another TLS stack, a client certificate, a resolver.
+///
+/// The settings of the builder that are about HTTP have no effect then; the timeout for connecting is one of them.
+/// Set these on reqwest's builder:
+///
+/// - `redirect(Policy::none())`: by default reqwest follows redirects, and would carry the API key to another host. A
+///   redirect that was followed is an error ([`Phase::Redirected`]), but the other host has the key by then.
+/// - `connect_timeout`, to a few seconds: a connection that is given up then was not used, while the end of an attempt
+///   leaves the outcome of a write unknown.
+/// - a proxy only if it may read what is sent without TLS: reqwest's default uses `HTTP_PROXY` for plain http too.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let (key, address) = (server.key().issue(), server.url());
+/// use std::time::Duration;
+///
+/// use parcelo::{Client, transport::Reqwest};
+///
+/// let http = reqwest::Client::builder()
+///     .redirect(reqwest::redirect::Policy::none())
+///     .connect_timeout(Duration::from_secs(5))
+///     .pool_max_idle_per_host(4)
+///     .build()?;
+/// let client = Client::builder(key).base_url(address)?.transport(Reqwest::new(http)).build()?;
+/// client.health().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Versions
+///
+/// `new` and the conversions of reqwest's errors and bodies name types of reqwest 0.13. They are the only public items
+/// that follow reqwest's version: a minor version of this crate may move them to the next one.
 #[derive(Debug)]
-pub(super) struct ReqwestTransport {
+pub struct Reqwest {
     client: reqwest::Client,
-    base: Url,
+    /// The first address that was requested: most others have its origin.
+    first_url: OnceLock<Url>,
 }
 
-impl ReqwestTransport {
-    /// Returns a transport for the service at `base`; `builder` may be called twice.
-    pub(super) fn new(
-        base: Url,
-        builder: impl Fn() -> reqwest::ClientBuilder,
-    ) -> Result<Self, Error> {
-        // On a machine without root certificates, such as a bare container, a client that loads them cannot be built,
-        // even for plain http. Bundled roots help in this case, but not against invalid settings.
-        let client = match builder().build() {
-            Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
-            client => client,
-        };
-        client
-            .map(|client| Self { client, base })
-            .map_err(|error| Error::config(NO_CLIENT).with_source(error))
-    }
-
-    fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
-        let (head, body) = request.into_parts();
-        let url = to_url(&self.base, &head.uri)
-            .map_err(|error| TransportError::new(Phase::NotSent, error))?;
-        let mut request = reqwest::Request::new(head.method, url);
-        *request.headers_mut() = head.headers;
-        *request.body_mut() = Some(body.into());
-        Ok(request)
+impl Reqwest {
+    /// Returns a transport that sends requests by this HTTP client.
+    pub fn new(client: reqwest::Client) -> Self {
+        Self { client, first_url: OnceLock::new() }
     }
 
     async fn exchange(
         &self,
         request: http::Request<Bytes>,
     ) -> Result<http::Response<BodyStream>, TransportError> {
-        let request = self.request(request)?;
-        let response =
-            self.client.execute(request).await.map_err(|error| failed(phase(&error), error))?;
-        let response: http::Response<reqwest::Body> = response.into();
-        Ok(response.map(|body| {
-            BodyDataStream::new(body).map_err(|error| failed(Phase::MaybeSent, error)).boxed()
-        }))
-    }
-}
-
-/// Returns a client with Mozilla's root certificates in place of the machine's.
-fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
-    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
-    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
-    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
-}
-
-impl Transport for ReqwestTransport {
-    fn send(
-        &self,
-        request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
-        self.exchange(request).boxed()
-    }
-}
-
-/// Returns the URL of an address. Parsing the host is most of the work, and the base is parsed already.
-fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
-    let authority = address.authority().map(Authority::as_str);
-    if address.scheme_str() != Some(base.scheme()) || authority != Some(base.authority()) {
-        return Url::parse(&address.to_string());
-    }
-    let mut url = base.clone();
-    url.set_path(address.path());
-    url.set_query(address.query());
-    Ok(url)
-}
-
-const NO_CLIENT: Texts =
-    ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
-
-/// Returns the failure for an error, without the error's address, which contains tracking numbers.
-fn failed(phase: Phase, error: reqwest::Error) -> TransportError {
-    TransportError::new(phase, error.without_url())
-}
-
-fn phase(error: &reqwest::Error) -> Phase {
-    if error.is_connect() {
-        if causes(error).any(is_untrusted) { Phase::Untrusted } else { Phase::NotSent }
-    } else if error.is_timeout() {
-        Phase::Timeout
-    } else if causes(error).any(is_closed_without_response) {
-        Phase::Stale
-    } else if causes(error).any(is_not_http) {
-        Phase::NotHttp
-    } else {
-        causes(error).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
-    }
-}
-
-/// Returns the phase of an HTTP/2 error. A refused stream and a GOAWAY say that the request was not processed: it is
-/// sent again like one on a stale connection. Its outcome stays unknown, since a proxy may say so after it has passed
-/// the request on.
-#[cfg(feature = "http2")]
-fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
-    use h2::Reason;
-
-    let error: &h2::Error = cause.downcast_ref()?;
-    match error.reason() {
-        Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(Phase::Stale),
-        Some(_) if error.is_go_away() && error.is_remote() => Some(Phase::Stale),
-        // The response does not consist of HTTP/2 frames.
-        Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
-            if error.is_go_away() && error.is_library() =>
-        {
-            Some(Phase::NotHttp)
+        let (head, body) = request.into_parts();
+        let url =
+            self.url(&head.uri).map_err(|error| TransportError::new(Phase::NotSent, error))?;
+        let mut request = reqwest::Request::new(head.method, url.clone());
+        *request.headers_mut() = head.headers;
+        *request.body_mut() = Some(body.into());
+        let response = self.client.execute(request).await?;
+        if *response.url() != url {
+            return Err(TransportError::new(Phase::Redirected, "the response is from another URL"));
         }
-        Some(_) | None => None,
+        Ok(http::Response::<reqwest::Body>::from(response).map(BodyStream::from))
+    }
+
+    /// Returns the URL of an address. Parsing the host is most of the work, and it is done once.
+    fn url(&self, address: &Uri) -> Result<Url, url::ParseError> {
+        let first = if let Some(first) = self.first_url.get() {
+            first
+        } else {
+            let url = Url::parse(&address.to_string())?;
+            self.first_url.get_or_init(|| url)
+        };
+        let authority = address.authority().map(Authority::as_str);
+        if address.scheme_str() != Some(first.scheme()) || authority != Some(first.authority()) {
+            return Url::parse(&address.to_string());
+        }
+        let mut url = first.clone();
+        url.set_path(address.path());
+        url.set_query(address.query());
+        Ok(url)
     }
 }
 
-#[cfg(not(feature = "http2"))]
-fn phase_of_http2(_: &(dyn StdError + 'static)) -> Option<Phase> {
-    None
-}
-
-fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(error.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
-}
-
-/// Returns `true` for a certificate that is not trusted. Any other fault of a handshake may be over the next time:
-/// alerts, for example, come from a load balancer that is being reloaded. I/O errors wrap it without returning it as
-/// their source.
-fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
-    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
-        return matches!(error, rustls::Error::InvalidCertificate(_));
+impl Transport for Reqwest {
+    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
+        Box::pin(self.exchange(request))
     }
-    let io: Option<&io::Error> = cause.downcast_ref();
-    io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
-/// Returns `true` if the connection closed without a response. hyper does not say whether it had been used before: a new
-/// one that closes in this way counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a
-/// broken pipe.
-fn is_closed_without_response(cause: &(dyn StdError + 'static)) -> bool {
-    let http: Option<&hyper::Error> = cause.downcast_ref();
-    let io: Option<&io::Error> = cause.downcast_ref();
-    http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
-        || io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// Streams a body of reqwest's, whose errors get their phases.
+impl From<reqwest::Body> for BodyStream {
+    fn from(body: reqwest::Body) -> Self {
+        Self::new(BodyDataStream::new(body).map_err(TransportError::from))
+    }
 }
 
-/// Returns `true` for a response whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is
-/// built as a server, only its message tells the two apart.
-fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
-    cause
-        .downcast_ref::<hyper::Error>()
-        .is_some_and(|error| error.is_parse() && !error.to_string().contains("too large"))
+/// Finds the phase of an error of reqwest, and takes the address out of it, which contains tracking numbers.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use parcelo::transport::{Phase, TransportError};
+///
+/// let error = reqwest::get("http://127.0.0.1:1/").await.unwrap_err();
+/// assert_eq!(TransportError::from(error).phase(), Phase::NotSent);
+/// # }
+/// ```
+impl From<reqwest::Error> for TransportError {
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        if error.is_connect() {
+            Self::not_connected(error)
+        } else if error.is_timeout() {
+            Self::new(Phase::Timeout, error)
+        } else if error.is_redirect() {
+            Self::new(Phase::Redirected, error)
+        } else {
+            Self::not_answered(error)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_client_can_be_built_with_the_bundled_roots() {
-        assert!(webpki_root_certs::TLS_SERVER_ROOT_CERTS.len() > 100);
-        assert!(with_bundled_roots(reqwest::Client::builder()).is_ok());
-    }
 
     #[test]
     fn an_address_is_the_same_url_for_http_and_reqwest() {
@@ -188,10 +154,10 @@ mod tests {
             "http://h/other",
             "http://other:81/a?b",
         ];
-        let base = Url::parse("http://h:81/a/b").unwrap();
+        let transport = Reqwest::new(reqwest::Client::new());
         for address in addresses {
             let uri = Uri::try_from(address).unwrap();
-            assert_eq!(to_url(&base, &uri), Url::parse(address), "{address}");
+            assert_eq!(transport.url(&uri), Url::parse(address), "{address}");
         }
     }
 }

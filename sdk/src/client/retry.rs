@@ -195,7 +195,9 @@ impl FailureClass {
     pub(super) fn from_phase(phase: Phase) -> Self {
         match phase {
             Phase::NotSent => Self::NotSent,
-            Phase::Refused | Phase::Untrusted | Phase::NotHttp => Self::Permanent,
+            Phase::Refused | Phase::Untrusted | Phase::NotHttp | Phase::Redirected => {
+                Self::Permanent
+            }
             Phase::Stale => Self::Stale,
             Phase::MaybeSent | Phase::Timeout => Self::MaybeSent,
         }
@@ -449,6 +451,7 @@ mod tests {
             (Phase::Stale, FailureClass::Stale),
             (Phase::MaybeSent, FailureClass::MaybeSent),
             (Phase::Timeout, FailureClass::MaybeSent),
+            (Phase::Redirected, FailureClass::Permanent),
         ];
         for (phase, class) in table {
             assert_eq!(FailureClass::from_phase(phase), class);

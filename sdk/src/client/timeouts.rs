@@ -65,7 +65,7 @@ impl Timeouts {
         Self { attempt, ..self }
     }
 
-    /// Sets the timeout for connecting.
+    /// Sets the timeout for connecting. A [`transport`](crate::ClientBuilder::transport) of your own has its own.
     #[must_use]
     pub fn connect(self, connect: Duration) -> Self {
         Self { connect, ..self }

@@ -13,11 +13,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use parcelo::{
     Client, ErrorKind, LabelFormat, RateLimit, Timeouts,
     calls::StopReason,
-    transport::{BodyStream, Transport, TransportError},
+    transport::{BodyStream, ResponseFuture, Transport},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -46,10 +46,7 @@ impl FakeService {
 const LATENCY: Duration = Duration::from_millis(40);
 
 impl Transport for FakeService {
-    fn send(
-        &self,
-        request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
         let (status, body) = match request.uri().path() {
             path if path.ends_with("/create") => {
                 self.created.fetch_add(1, Ordering::Relaxed);
@@ -67,12 +64,12 @@ impl Transport for FakeService {
                 Some((Ok(pieces.recv().await?), pieces))
             });
             let response = http::Response::builder().status(status);
-            let _ = sender.send(response.body(body_out.boxed()).unwrap());
+            let _ = sender.send(response.body(BodyStream::new(body_out)).unwrap());
             for piece in body.as_bytes().chunks(body.len() / 3) {
                 let _ = pieces.send(Bytes::from_static(piece)).await;
             }
         });
-        async move { Ok(arrived.await.unwrap()) }.boxed()
+        Box::pin(async move { Ok(arrived.await.unwrap()) })
     }
 }
 

@@ -148,3 +148,8 @@ async fn debug_output_hides_the_signature_of_a_label_link() {
     assert_eq!(created.label_url.as_deref(), Some(LINK));
     assert_eq!(serde_json::to_value(&label).unwrap()["downloads"]["ZPL"], LINK);
 }
+
+/// Returns an error, its cause, the cause of that, and so on.
+pub(crate) fn causes(error: &parcelo::Error) -> impl Iterator<Item = &dyn std::error::Error> {
+    std::iter::successors(Some(error as &dyn std::error::Error), |cause| (*cause).source())
+}

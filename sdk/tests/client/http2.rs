@@ -8,7 +8,9 @@ use std::{
 use bytes::Bytes;
 use h2::{Reason, server::SendResponse};
 use parcelo::{
-    Client, ClientBuilder, LabelFormat, Retry, Timeouts, calls::FailureClass, transport::Phase,
+    Client, ClientBuilder, LabelFormat, Retry, Timeouts,
+    calls::FailureClass,
+    transport::{Phase, Reqwest},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,8 +19,9 @@ use tokio::{
 };
 
 use crate::{
+    errors::causes,
     scripted_transport::{CREATED, RECORD, key, number, order},
-    socket::{causes, peer, phase, unused_address},
+    socket::{peer, phase, unused_address},
 };
 
 /// Longer than any test takes.
@@ -46,12 +49,9 @@ enum ConnectionEnd {
 }
 
 fn builder(address: &str) -> ClientBuilder {
-    Client::builder(key())
-        .base_url(address)
-        .unwrap()
-        .http2()
-        // Without TLS the protocol is not negotiated.
-        .reqwest(parcelo::reqwest::ClientBuilder::http2_prior_knowledge)
+    // Without TLS the protocol is not negotiated.
+    let http = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
+    Client::builder(key()).base_url(address).unwrap().transport(Reqwest::new(http))
 }
 
 async fn serve(end: ConnectionEnd) -> (String, JoinSet<()>) {

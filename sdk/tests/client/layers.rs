@@ -2,20 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, key, order, response};
 use bytes::Bytes;
-use futures_util::{FutureExt, future::BoxFuture};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request};
 use parcelo::{
-    Client, ErrorKind, Language,
+    ErrorKind, Language,
     calls::{FailureClass, StopReason},
-    transport::{BodyStream, Phase, Transport, TransportError},
+    transport::{Phase, ResponseFuture, Transport, TransportError},
 };
-use wiremock::{
-    Mock, MockServer, ResponseTemplate,
-    matchers::{any, header},
-};
-
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, key, number, order, response};
 
 /// The requests that passed a layer, in order, with the name of the layer.
 type SeenRequests = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
@@ -28,10 +22,7 @@ struct RecordingLayer<T> {
 }
 
 impl<T: Transport> Transport for RecordingLayer<T> {
-    fn send(
-        &self,
-        mut request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+    fn send(&self, mut request: Request<Bytes>) -> ResponseFuture<'_> {
         self.seen.lock().unwrap().push((self.name, request.clone()));
         request.headers_mut().append("x-layers", HeaderValue::from_static(self.name));
         self.inner.send(request)
@@ -42,11 +33,8 @@ impl<T: Transport> Transport for RecordingLayer<T> {
 struct RefusingLayer(Phase);
 
 impl Transport for RefusingLayer {
-    fn send(
-        &self,
-        _: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
-        async { Err(TransportError::new(self.0, "not on a Sunday")) }.boxed()
+    fn send(&self, _: Request<Bytes>) -> ResponseFuture<'_> {
+        Box::pin(async { Err(TransportError::new(self.0, "not on a Sunday")) })
     }
 }
 
@@ -117,12 +105,9 @@ async fn a_refusal_by_a_layer_settles_no_unknown_outcome() {
     struct FailOnce<T>(T, Mutex<bool>);
 
     impl<T: Transport> Transport for FailOnce<T> {
-        fn send(
-            &self,
-            request: Request<Bytes>,
-        ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+        fn send(&self, request: Request<Bytes>) -> ResponseFuture<'_> {
             if std::mem::replace(&mut *self.1.lock().unwrap(), true) {
-                return async { Err(TransportError::new(Phase::Refused, "once")) }.boxed();
+                return Box::pin(async { Err(TransportError::new(Phase::Refused, "once")) });
             }
             self.0.send(request)
         }
@@ -136,17 +121,25 @@ async fn a_refusal_by_a_layer_settles_no_unknown_outcome() {
     assert!(error.to_string().contains("may have been executed"), "{error}");
 }
 
+#[cfg(feature = "reqwest")]
 #[tokio::test]
 async fn headers_added_by_a_layer_are_sent() {
+    use wiremock::{
+        Mock, MockServer, ResponseTemplate,
+        matchers::{any, header},
+    };
+
+    use crate::scripted_transport::{RECORD, number};
+
     let server = MockServer::start().await;
     Mock::given(any())
         .and(header("x-layers", "outer"))
         .and(header("x-api-key", key().secret()))
-        .respond_with(ResponseTemplate::new(200).set_body_string(crate::scripted_transport::RECORD))
+        .respond_with(ResponseTemplate::new(200).set_body_string(RECORD))
         .expect(1)
         .mount(&server)
         .await;
-    let client = Client::builder(key())
+    let client = parcelo::Client::builder(key())
         .base_url(&server.uri())
         .unwrap()
         .layer(|inner| RecordingLayer { inner, name: "outer", seen: SeenRequests::default() })

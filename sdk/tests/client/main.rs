@@ -14,9 +14,8 @@ mod guarantees;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod headers;
-#[cfg(feature = "http2")]
+#[cfg(all(feature = "http2", feature = "reqwest"))]
 mod http2;
-mod http_hook;
 mod key_age;
 mod key_state;
 mod keys;
@@ -25,13 +24,19 @@ mod layers;
 mod next_step;
 mod operations;
 mod outage;
+#[cfg(feature = "reqwest")]
+mod own_http_client;
 mod proxies;
 mod raw;
+#[cfg(feature = "reqwest")]
+mod recording_server;
 mod retries;
 mod scripted_transport;
 mod ship;
+#[cfg(feature = "reqwest")]
 mod socket;
 mod spans;
+#[cfg(feature = "rustls")]
 mod tls;
 mod unknown_values;
 mod write_outcomes;

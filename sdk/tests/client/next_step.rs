@@ -8,10 +8,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use parcelo::{
     Client, IfAbsent, NextStep, OrderRequest, Retry,
-    transport::{BodyStream, Phase, Transport, TransportError},
+    transport::{Phase, ResponseFuture, Transport},
 };
 use serde_json::{Value, json};
 
@@ -97,10 +96,7 @@ impl State {
 }
 
 impl Transport for Service {
-    fn send(
-        &self,
-        request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
         let mut state = self.0.lock().unwrap();
         perform(match *request.method() {
             http::Method::GET => state.list(),

@@ -13,7 +13,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
     Client, ErrorKind, Outcome, RateLimit, Retry,
     calls::{Attempt, FailureClass, StopReason},
-    transport::{BodyStream, Phase, Transport, TransportError},
+    transport::{Phase, ResponseFuture, Transport},
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
@@ -73,14 +73,14 @@ fn per_call(attempts: usize) -> f64 {
     attempts as f64 / CALLS as f64
 }
 
-type ResponseFuture<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
+type MiddlewareFuture<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
 
 /// Returns a client with the usual middleware, whose service is down. It uses no socket, so that virtual time can
 /// advance.
 fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
     fn down<F>(down: F) -> F
     where
-        F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> ResponseFuture<'a>,
+        F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> MiddlewareFuture<'a>,
     {
         down
     }
@@ -101,10 +101,7 @@ fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
 struct StalePool(Arc<AtomicUsize>);
 
 impl Transport for StalePool {
-    fn send(
-        &self,
-        _: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    fn send(&self, _: http::Request<Bytes>) -> ResponseFuture<'_> {
         let was_closed = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |closed| closed.checked_sub(1));

@@ -7,10 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{StreamExt, stream};
 use parcelo::{
     ApiKey, Client, ClientBuilder, Environment, IdempotencyKey, OrderRequest, TrackingNumber,
-    transport::{BodyStream, Phase, Transport, TransportError},
+    transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError},
 };
 
 /// The result of a request.
@@ -75,10 +75,7 @@ impl ScriptedTransport {
 }
 
 impl Transport for ScriptedTransport {
-    fn send(
-        &self,
-        request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
         self.sent.lock().unwrap().push(request);
         let mut steps = self.steps.lock().unwrap();
         let step = if steps.len() > 1 { steps.pop_front() } else { steps.front().cloned() };
@@ -87,20 +84,18 @@ impl Transport for ScriptedTransport {
 }
 
 /// Returns the result of a step for a transport.
-pub(crate) fn perform(
-    step: Step,
-) -> BoxFuture<'static, Result<http::Response<BodyStream>, TransportError>> {
+pub(crate) fn perform(step: Step) -> ResponseFuture<'static> {
     match step {
-        Step::Hang => std::future::pending().boxed(),
-        Step::Fail(phase) => async move { Err(TransportError::new(phase, "scripted")) }.boxed(),
+        Step::Hang => Box::pin(std::future::pending()),
+        Step::Fail(phase) => Box::pin(async move { Err(TransportError::new(phase, "scripted")) }),
         Step::Response(status, headers, pieces) => {
             let mut response = http::Response::builder().status(status);
             for (name, value) in headers {
                 let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
                 response = response.header(name, value);
             }
-            let body = stream::iter(pieces).then(deliver).boxed();
-            async move { Ok(response.body(body).unwrap()) }.boxed()
+            let body = BodyStream::new(stream::iter(pieces).then(deliver));
+            Box::pin(async move { Ok(response.body(body).unwrap()) })
         }
     }
 }

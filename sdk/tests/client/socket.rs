@@ -15,7 +15,10 @@ use wiremock::{
     matchers::{any, body_partial_json, header, method, path},
 };
 
-use crate::scripted_transport::{CREATED, RECORD, key, number, order};
+use crate::{
+    errors::causes,
+    scripted_transport::{CREATED, RECORD, key, number, order},
+};
 
 fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap()
@@ -198,11 +201,6 @@ async fn a_label_truncated_on_the_wire_leaves_no_file() {
 pub(crate) fn phase(error: &parcelo::Error) -> Option<Phase> {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
     cause.map(TransportError::phase)
-}
-
-/// Returns an error, its cause, the cause of that, and so on.
-pub(crate) fn causes(error: &parcelo::Error) -> impl Iterator<Item = &dyn Error> {
-    std::iter::successors(Some(error as &dyn Error), |cause| (*cause).source())
 }
 
 /// Returns an address at which nothing listens.

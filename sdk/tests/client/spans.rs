@@ -210,7 +210,7 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
             ];
             for error in errors.into_iter().flatten() {
                 kinds.insert(error.kind());
-                for cause in crate::socket::causes(&error) {
+                for cause in crate::errors::causes(&error) {
                     assert_no_personal_data(&format!("{cause} {cause:?}"));
                 }
                 assert_no_personal_data(&error.message(Language::Es));

@@ -12,14 +12,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
     Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
     Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts, TrackingNumber,
     VoidManyRequest, VoidRequest, blocking,
     blocking::Client,
     model::{Auth, LabelStatus},
-    transport::{BodyStream, Transport, TransportError},
+    transport::{ResponseFuture, Transport},
 };
 use parcelo_server::mock::MockServer;
 use tokio::runtime::Runtime;
@@ -56,14 +55,11 @@ const HOUR: Duration = Duration::from_secs(3_600);
 struct HangingTransport;
 
 impl Transport for HangingTransport {
-    fn send(
-        &self,
-        _: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    fn send(&self, _: http::Request<Bytes>) -> ResponseFuture<'_> {
         tokio::time::pause();
         // The client's thread reads the time when it has something to do.
         drop(tokio::spawn(async {}));
-        std::future::pending().boxed()
+        Box::pin(std::future::pending())
     }
 }
 

@@ -11,11 +11,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::StreamExt;
 use parcelo::{
     ApiKey, Client, Environment, ErrorKind, Operation, RateLimit, Retry, Timeouts,
     calls::{Attempt, StopReason},
-    transport::{BodyStream, Transport, TransportError},
+    transport::{ResponseFuture, Transport},
 };
 use parcelo_server::internals::{Admission, Millis, RateLimitWindows};
 use parcelo_server::mock::{Clock, MockServer};
@@ -62,11 +62,8 @@ impl LimitedService {
 }
 
 impl Transport for LimitedService {
-    fn send(
-        &self,
-        _: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
-        async {
+    fn send(&self, _: http::Request<Bytes>) -> ResponseFuture<'_> {
+        Box::pin(async {
             sleep(self.latency / 2).await;
             let (status, quota) = self.take();
             sleep(self.latency / 2).await;
@@ -77,10 +74,9 @@ impl Transport for LimitedService {
                 .header("x-ratelimit-remaining", quota.remaining)
                 .header("x-ratelimit-reset", quota.reset)
                 .header("retry-after", "1");
-            let body = stream::iter([Ok(Bytes::from_static(CREATED.as_bytes()))]).boxed();
+            let body = Bytes::from_static(CREATED.as_bytes()).into();
             Ok(response.body(body).unwrap())
-        }
-        .boxed()
+        })
     }
 }
 

@@ -8,11 +8,10 @@ use std::{
 
 use bytes::Bytes;
 use chrono::DateTime;
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use parcelo::{
     ApiKey, Client, Environment, Retry,
-    transport::{BodyStream, Transport, TransportError},
+    transport::{BodyStream, ResponseFuture, Transport},
 };
 use tokio::{runtime::Builder, time::Instant};
 
@@ -120,15 +119,12 @@ struct RefusingTransport {
 }
 
 impl Transport for RefusingTransport {
-    fn send(
-        &self,
-        _: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+    fn send(&self, _: Request<Bytes>) -> ResponseFuture<'_> {
         self.sent.lock().unwrap().push(now());
-        let body: BodyStream = stream::iter([Ok(self.body.clone())]).boxed();
+        let body = BodyStream::from(self.body.clone());
         let mut response = Response::new(body);
         *response.status_mut() = self.status.try_into().unwrap();
         *response.headers_mut() = self.headers.clone();
-        async { Ok(response) }.boxed()
+        Box::pin(async { Ok(response) })
     }
 }

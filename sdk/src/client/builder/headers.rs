@@ -233,10 +233,11 @@ mod tests {
     use parcelo_types::Environment;
 
     use super::*;
-    use crate::client::ErrorKind;
+    use crate::client::{ErrorKind, transport::Unused};
 
     fn builder() -> ClientBuilder {
-        ClientBuilder::new(ApiKey::from_random(Environment::Sandbox, &[7; 32]))
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        ClientBuilder::new(key).transport(Unused)
     }
 
     #[test]

@@ -1,43 +1,46 @@
-//! Settings of the HTTP transport: those that the integrator may change, and those that the client fixes.
+//! The settings of the client's own HTTP transport: those that the integrator may change, and those that the client
+//! fixes.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{ClientBuilder, Error, Texts, proxy::ProxyRule};
-use crate::client::retry::MAX_IDLE_CONNECTIONS;
+use crate::client::{Transport, reqwest_transport::Reqwest, retry::MAX_IDLE_CONNECTIONS};
 
-type ConfigureFn = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
-
-/// Settings of the HTTP transport.
-#[derive(Clone, Default)]
+/// Settings of the client's own HTTP transport.
+#[derive(Debug, Clone, Default)]
 pub(super) struct HttpSettings {
-    pub(super) proxy: ProxyRule,
+    proxy: ProxyRule,
+    #[cfg(feature = "rustls")]
     roots: Vec<reqwest::Certificate>,
-    adjust: Option<Arc<ConfigureFn>>,
+    #[cfg(feature = "gzip")]
     gzip: bool,
     http2: bool,
 }
 
-impl fmt::Debug for HttpSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpSettings")
-            .field("proxy", &self.proxy)
-            .field("roots", &self.roots.len())
-            .field("adjusted", &self.adjust.is_some())
-            .field("gzip", &self.gzip)
-            .field("http2", &self.http2)
-            .finish()
-    }
-}
-
 impl HttpSettings {
-    /// Returns a reqwest builder with all settings. The order matters: the integrator's hook may change the settings
-    /// made before it, but not those made after it, which the client's guarantees depend on.
-    pub(super) fn builder(&self, connect_timeout: Duration) -> reqwest::ClientBuilder {
-        let builder = self.protocols(reqwest::Client::builder());
-        let builder = match &self.adjust {
-            Some(adjust) => adjust(builder),
-            None => builder,
+    /// Returns `true` if an unencrypted request would leave this machine through the proxy.
+    pub(super) fn has_remote_proxy(&self) -> bool {
+        self.proxy.is_remote()
+    }
+
+    /// Returns a transport with these settings.
+    pub(super) fn transport(&self, connect_timeout: Duration) -> Result<Arc<dyn Transport>, Error> {
+        let client = match self.builder(connect_timeout).build() {
+            // On a machine without root certificates, such as a bare container, a client that loads them cannot be
+            // built, even for plain http. Bundled roots help in this case, but not against invalid settings.
+            #[cfg(feature = "rustls")]
+            Err(_) if reqwest::Client::builder().build().is_err() => {
+                with_bundled_roots(self.builder(connect_timeout))
+            }
+            client => client,
         };
+        let client = client.map_err(|error| Error::config(NO_CLIENT).with_source(error))?;
+        Ok(Arc::new(Reqwest::new(client)))
+    }
+
+    fn builder(&self, connect_timeout: Duration) -> reqwest::ClientBuilder {
+        let builder = self.protocols(reqwest::Client::builder());
+        #[cfg(feature = "rustls")]
         let builder = match self.roots.as_slice() {
             [] => builder,
             roots => builder.tls_certs_merge(roots.iter().cloned()),
@@ -70,35 +73,15 @@ impl HttpSettings {
     }
 }
 
-impl ClientBuilder {
-    /// Configures the underlying reqwest client, before the client's own settings are applied: its connection pool,
-    /// its DNS resolver, a client certificate, keep-alive.
-    ///
-    /// Redirects, retries and the proxy cannot be changed here, because the client's guarantees depend on them;
-    /// for proxies see [`proxy`](Self::proxy). A default header that is set here is sent to label hosts too: use
-    /// [`header`](Self::header). For timeouts see [`Timeouts`](crate::client::Timeouts): a shorter one of reqwest's
-    /// ends an attempt earlier.
-    ///
-    /// The crate is re-exported as [`parcelo::reqwest`](crate::reqwest). The closure is called when the client
-    /// is built, possibly twice. If this method is called twice, the last closure counts.
-    ///
-    /// ```
-    /// # use parcelo::{ApiKey, Environment};
-    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-    /// let client = parcelo::Client::builder(key)
-    ///     .base_url("https://sandbox.parcelo.example")?
-    ///     .reqwest(|http| http.pool_max_idle_per_host(4).https_only(true))
-    ///     .build()?;
-    /// # Ok::<(), parcelo::Error>(())
-    /// ```
-    pub fn reqwest(
-        mut self,
-        adjust: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
-    ) -> Self {
-        self.http.adjust = Some(Arc::new(adjust));
-        self
-    }
+/// Returns a client with Mozilla's root certificates in place of the machine's.
+#[cfg(feature = "rustls")]
+fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
+    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
+    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
+}
 
+impl ClientBuilder {
     /// Trusts a certificate authority in addition to those of the machine: PEM with any number of certificates, or
     /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted.
     ///
@@ -114,6 +97,7 @@ impl ClientBuilder {
     ///     .build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "rustls")]
     pub fn root_certificate(mut self, pem_or_der: impl AsRef<[u8]>) -> Result<Self, Error> {
         let unread = |error| Error::config(INVALID_CERTIFICATE).with_source(error);
         let bytes = pem_or_der.as_ref();
@@ -160,13 +144,6 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout for connecting: the same as [`Timeouts::connect`](crate::client::Timeouts::connect) in
-    /// [`timeouts`](Self::timeouts). The last of the two calls counts.
-    pub fn connect_timeout(self, timeout: Duration) -> Self {
-        let timeouts = self.settings.timeouts.clone().connect(timeout);
-        self.timeouts(timeouts)
-    }
-
     /// Uses HTTP/2 with a service that offers it by TLS (ALPN), and HTTP/1.1 with others.
     ///
     /// It is off by default: a few connections are enough for the requests that the rate limit admits, and a connection
@@ -189,7 +166,21 @@ impl ClientBuilder {
     }
 }
 
+const NO_CLIENT: Texts =
+    ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
+#[cfg(feature = "rustls")]
 const INVALID_CERTIFICATE: Texts = (
     "Invalid root certificate: expected PEM, or the DER of one certificate.",
     "Certificado raíz no válido: se espera PEM, o el DER de un certificado.",
 );
+
+#[cfg(all(test, feature = "rustls"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_can_be_built_with_the_bundled_roots() {
+        assert!(webpki_root_certs::TLS_SERVER_ROOT_CERTS.len() > 100);
+        assert!(with_bundled_roots(reqwest::Client::builder()).is_ok());
+    }
+}

@@ -25,7 +25,7 @@ pub(super) fn wrap_in_layers(
 }
 
 impl ClientBuilder {
-    /// Wraps the client's transport, HTTP or that of [`transport`](Self::transport), in one of your own, which can
+    /// Wraps the client's transport, its own or that of [`transport`](Self::transport), in one of your own, which can
     /// change a request, log it, or refuse it. The first layer that is added sees a request first and its response
     /// last, as in tower's `ServiceBuilder`.
     ///
@@ -43,24 +43,19 @@ impl ClientBuilder {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use bytes::Bytes;
-    /// use futures_util::{FutureExt, future::BoxFuture};
-    /// use parcelo::{Client, ErrorKind};
-    /// use parcelo::transport::{BodyStream, Phase, Transport, TransportError};
+    /// use parcelo::{Client, ErrorKind, bytes::Bytes};
+    /// use parcelo::transport::{Phase, ResponseFuture, Transport, TransportError};
     ///
     /// #[derive(Debug)]
     /// struct ReadOnly<T>(T);
     ///
     /// impl<T: Transport> Transport for ReadOnly<T> {
-    ///     fn send(
-    ///         &self,
-    ///         request: http::Request<Bytes>,
-    ///     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+    ///     fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
     ///         if request.method() == http::Method::GET {
     ///             return self.0.send(request);
     ///         }
     ///         let refused = TransportError::new(Phase::Refused, "this program only reads");
-    ///         async { Err(refused) }.boxed()
+    ///         Box::pin(async { Err(refused) })
     ///     }
     /// }
     ///

@@ -1,9 +1,13 @@
 //! Builds a client, and refuses unsafe settings.
 
 mod headers;
+#[cfg(feature = "reqwest")]
 mod http_settings;
 mod layers;
+#[cfg(feature = "reqwest")]
 mod proxy;
+#[cfg(not(feature = "reqwest"))]
+mod without_http;
 
 use std::{env, sync::Arc};
 
@@ -20,13 +24,14 @@ use super::{
     clock::{ClockSource, Clocks},
     error::Texts,
     pacer::Pacer,
-    reqwest_transport::ReqwestTransport,
 };
 use crate::wall_clock::WallClock;
 use headers::{HeaderSettings, INVALID_KEY};
+#[cfg(feature = "reqwest")]
 use http_settings::HttpSettings;
 use layers::{Layer, wrap_in_layers};
-use proxy::ProxyRule;
+#[cfg(not(feature = "reqwest"))]
+use without_http::HttpSettings;
 
 /// Builds a [`Client`].
 ///
@@ -165,9 +170,11 @@ impl ClientBuilder {
         Self { label_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Sends requests by this [`Transport`] in place of HTTP. The base URL is then optional, and HTTP settings, such
-    /// as proxies and certificates, have no effect. To wrap the client's own transport instead, see
-    /// [`layer`](Self::layer).
+    /// Sends requests by this [`Transport`] in place of the client's own: by an HTTP client that you configured
+    /// ([`Reqwest`](crate::transport::Reqwest)), or to a service in the same process, for which the base URL is optional.
+    ///
+    /// The settings of HTTP have no effect then: proxies, root certificates, `http2`, `gzip` and the timeout for connecting.
+    /// To wrap the client's own transport instead, see [`layer`](Self::layer).
     pub fn transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
@@ -215,7 +222,8 @@ impl ClientBuilder {
     ///
     /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host name
     /// has a part (`sandbox`; `live`, `prod`, `production`) that names the environment which the key does not belong
-    /// to; a label host is not a host name.
+    /// to; a label host is not a host name; no [`transport`](Self::transport) is set in a build without the feature
+    /// `reqwest`.
     ///
     /// ```
     /// use parcelo::{ApiKey, Client, Environment};
@@ -232,9 +240,7 @@ impl ClientBuilder {
             (None, Some(_)) => parse_base_url("http://localhost")?,
             (None, None) => return Err(Error::config(NO_BASE_URL)),
         };
-        if self.key.environment() == Environment::Production
-            && is_exposed(&base_url, &self.http.proxy)
-        {
+        if self.key.environment() == Environment::Production && is_exposed(&base_url, &self.http) {
             return Err(Error::config(UNENCRYPTED));
         }
         if environment_in_host(&base_url).is_some_and(|there| there != self.key.environment()) {
@@ -243,12 +249,9 @@ impl ClientBuilder {
         if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
             return Err(Error::config(INVALID_LABEL_HOST));
         }
-        let transport = if let Some(transport) = self.transport {
-            transport
-        } else {
-            let connect_timeout = self.settings.timeouts.connect;
-            let builder = || self.http.builder(connect_timeout);
-            Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => self.http.transport(self.settings.timeouts.connect)?,
         };
         let environment = self.key.environment();
         let shared = Shared {
@@ -329,17 +332,18 @@ fn parse_base_url(address: &str) -> Result<Url, Error> {
 }
 
 /// Returns `true` if requests would cross a network unencrypted.
-fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
-    url.scheme() == "http" && (!is_loopback(url) || proxy.is_remote())
+fn is_exposed(url: &Url, http: &HttpSettings) -> bool {
+    url.scheme() == "http" && (!is_loopback(url) || http.has_remote_proxy())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::ErrorKind;
+    use crate::client::{ErrorKind, transport::Unused};
 
     fn builder(environment: Environment, address: &str) -> Result<ClientBuilder, Error> {
-        ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)
+        let key = ApiKey::from_random(environment, &[7; 32]);
+        ClientBuilder::new(key).transport(Unused).base_url(address)
     }
 
     fn build(environment: Environment, address: &str) -> Result<Client, Error> {
@@ -395,6 +399,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "reqwest")]
     #[test]
     fn a_live_key_never_goes_unencrypted_through_a_proxy() {
         let build = |environment, address, proxy| {
@@ -481,7 +486,8 @@ mod tests {
     #[test]
     fn debug_output_and_errors_hide_the_key() {
         let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-        let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
+        let builder = ClientBuilder::new(key.clone()).transport(Unused);
+        let builder = builder.base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
         let shown = format!("{shown} {client:?} {:?}", client.shared.headers.to_service());

@@ -2,10 +2,10 @@
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use futures_util::TryStreamExt;
 use parcelo::{
     Client, ClientBuilder,
-    transport::{BodyStream, Phase, Transport, TransportError},
+    transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError},
 };
 use parcelo_types::ApiKey;
 use tower::ServiceExt;
@@ -100,18 +100,14 @@ impl MockServer {
 struct InMemory(Router);
 
 impl Transport for InMemory {
-    fn send(
-        &self,
-        request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
-        async {
+    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
+        Box::pin(async {
             let Ok(response) = self.0.clone().oneshot(request.map(Body::from)).await;
             match response.extensions().get().and_then(InjectedFaults::disconnect) {
                 Some(disconnect) => Err(transport_error(disconnect)),
                 None => Ok(response.map(body_stream)),
             }
-        }
-        .boxed()
+        })
     }
 }
 
@@ -125,5 +121,5 @@ fn transport_error(disconnect: Disconnect) -> TransportError {
 
 fn body_stream(body: Body) -> BodyStream {
     let failed = |error| TransportError::new(Phase::MaybeSent, error);
-    body.into_data_stream().map_err(failed).boxed()
+    BodyStream::new(body.into_data_stream().map_err(failed))
 }
