@@ -94,6 +94,21 @@ fn the_sdk_and_the_cli_bring_no_unwanted_crates() {
                 "ulid",
             ],
         ),
+        // The client alone sends by the program's own transport.
+        (
+            &["--package", "parcelo", "--no-default-features", "--features", "client"],
+            &["axum", "h2", "hyper", "hyper-util", "mio", "reqwest", "rustls", "tower"],
+        ),
+        // The phases of hyper's errors need no client of hyper.
+        (
+            &["--package", "parcelo", "--no-default-features", "--features", "hyper"],
+            &["h2", "hyper-util", "mio", "reqwest", "rustls"],
+        ),
+        // The program chooses the TLS of its HTTP client.
+        (
+            &["--package", "parcelo", "--no-default-features", "--features", "reqwest"],
+            &["aws-lc-rs", "hyper-rustls", "ring", "rustls"],
+        ),
         (&["--package", "parcelo-cli"], &["parcelo-server"]),
     ];
     for (package, unwanted) in table {

@@ -38,6 +38,12 @@ const LAYER_RULES: &[LayerRule] = &[
     rule("sdk/types/src/", &[HTTP_CRATES, IO_AND_CLOCK]),
     rule("sdk/types/src/model/", &[&["crate::rules"]]),
     rule("sdk/types/src/rules/", &[&["getrandom"]]),
+    // reqwest's types stay out of the SDK's signatures.
+    LayerRule {
+        folder: "sdk/src/",
+        except: &["sdk/src/client/builder/", "sdk/src/client/reqwest_transport.rs"],
+        forbidden: &[&["reqwest"]],
+    },
     rule("sdk/src/webhook/", &[CLIENT_MODULES, &["parcelo_types::rules", "getrandom"]]),
     rule("server/domain/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),

@@ -20,7 +20,7 @@ use super::{
 
 /// The packages with a listing, which is not part of the package: its file, and the features for integrators.
 const LISTINGS: [(&str, &str, &str); 2] = [
-    ("parcelo", "sdk/public-api.txt", "blocking,client,gzip,http2,webhooks"),
+    ("parcelo", "sdk/public-api.txt", "blocking,gzip,http2,rustls,webhooks"),
     ("parcelo-types", "sdk/types/public-api.txt", "getrandom"),
 ];
 
