@@ -4,8 +4,9 @@
 use parcelo::{
     Language, OrderRequest,
     model::{FaultCode, FieldFault},
-    rules::{Accepted, OrderContext, Rejected, check_order, parse_body},
+    rules::{Accepted, OrderContext, Rejected, check_order},
 };
+use parcelo_types::internal::parse_body;
 
 use crate::{
     import::{find_lost_characters, find_misread_text},

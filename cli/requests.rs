@@ -4,8 +4,9 @@
 use parcelo::{
     Awb, IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
     model::{FaultCode, FieldFault, ManifestId},
-    rules::{Rejected, check_manifest, check_reprint, check_void},
+    rules::Rejected,
 };
+use parcelo_types::internal::{check_manifest, check_reprint, check_void};
 use serde_json::{Value, json};
 
 use crate::{

@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber, rules::meant_country};
+use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
+use parcelo_types::internal::meant_country;
 
 use crate::{
     args::{

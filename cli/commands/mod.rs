@@ -101,7 +101,7 @@ pub(crate) enum ResolvedCommand {
 pub(crate) fn run(resolved: ResolvedCommand) -> Result<CommandOutcome, Failure> {
     match resolved {
         ResolvedCommand::Validate(orders) => validate::validate(&orders),
-        ResolvedCommand::Template(country) => Ok(template::show(country)),
+        ResolvedCommand::Template(country) => template::show(country),
         ResolvedCommand::CsvTemplate => template::csv(),
         ResolvedCommand::MapTemplate(source, encoding, preset, language) => {
             import::map_template(&source, encoding, preset, language)

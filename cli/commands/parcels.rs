@@ -6,8 +6,8 @@ use parcelo::{
     Client, CountryCode, ParcelStatus, TrackingNumber,
     calls::{ListParcels, Page},
     model::{PageMeta, ParcelSummary, Row},
-    rules::ListQuery,
 };
+use parcelo_types::internal::ListQuery;
 
 use super::{MAX_PAGE_SIZE, call};
 use crate::{

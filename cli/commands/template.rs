@@ -1,8 +1,8 @@
 //! `order template`: a valid sample order, with real places and invented people.
 
 use parcelo::{
-    CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, OrderRequest, ParcelDetails,
-    Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+    CountryCode, CustomsInfo, Decimal, Error, IdType, IdempotencyKey, OrderRequest, Product,
+    Receiver, ReceiverAddress, Sender, SenderAddress,
 };
 
 use crate::{
@@ -116,14 +116,12 @@ const TOWNS: &[[&str; 4]] = &[
     ["ZA", "Pretoria", "", "0002"],
 ];
 
-pub(super) fn show(country: CountryCode) -> CommandOutcome {
+pub(super) fn show(country: CountryCode) -> Result<CommandOutcome, Failure> {
     let name = Message::in_both(|language| country.name(language).to_owned());
     let about = texts::SAMPLE.with_message("country", &name);
-    let order = order(country, IdempotencyKey::random());
-    CommandOutcome::with(Results::Sample(Box::new(order)))
-        .note(about)
-        .note(texts::SAMPLE_KEY)
-        .note(texts::SAMPLE_FIELDS)
+    let order = order(country, IdempotencyKey::random())?;
+    let outcome = CommandOutcome::with(Results::Sample(Box::new(order)));
+    Ok(outcome.note(about).note(texts::SAMPLE_KEY).note(texts::SAMPLE_FIELDS))
 }
 
 /// Returns a CSV file for `order import` with every column and one order.
@@ -140,16 +138,19 @@ pub(super) fn csv() -> Result<CommandOutcome, Failure> {
 const HS_CODE: &str = "610910";
 
 /// Returns the sample order to a country.
-fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
-    let details = ParcelDetails::new(Decimal::new(4550, 2))
-        .with_weight_kg(Decimal::new(125, 2))
-        .with_length_cm(Decimal::from(30))
-        .with_width_cm(Decimal::from(20))
-        .with_height_cm(Decimal::from(10));
+fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> Result<OrderRequest, Error> {
     let shirt = Product::new("Cotton shirt", 2, Decimal::new(2275, 2));
-    OrderRequest::new(idempotency_key, sender(), receiver(country), details)
-        .with_customs_info(CustomsInfo::new("Cotton shirts").with_hs_code(HS_CODE))
-        .with_products(vec![shirt.with_hs_code(HS_CODE).with_sku("SHIRT-M")])
+    let order = OrderRequest::builder()
+        .idempotency_key(idempotency_key)
+        .sender(sender())
+        .receiver(receiver(country))
+        .weight_kg(Decimal::new(125, 2))
+        .size_cm(Decimal::from(30), Decimal::from(20), Decimal::from(10))
+        .declared_value(Decimal::new(4550, 2))
+        .customs_info(CustomsInfo::new("Cotton shirts").with_hs_code(HS_CODE))
+        .product(shirt.with_hs_code(HS_CODE).with_sku("SHIRT-M"))
+        .build()?;
+    Ok(order)
 }
 
 fn sender() -> Sender {
@@ -182,19 +183,22 @@ fn receiver(country: CountryCode) -> Receiver {
 mod tests {
     use parcelo::{
         Environment,
-        rules::{Destinations, OrderContext, check_order, parse_body},
+        rules::{Destinations, OrderContext, check_order},
     };
+    use parcelo_types::internal::parse_body;
 
     use super::*;
 
     #[test]
     fn every_country_has_a_valid_sample_without_warnings() {
         for country in CountryCode::all() {
-            let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
+            let key = IdempotencyKey::derive("sample", country.as_str());
+            let order = order(country, key).unwrap();
             let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();
-            for environment in [None, Some(Environment::Production), Some(Environment::Sandbox)] {
-                let mut context = OrderContext::new(&Destinations::All);
-                context.environment = environment;
+            let offline = OrderContext::new(&Destinations::All);
+            let in_environment = |environment| offline.clone().with_environment(environment);
+            let online = [Environment::Production, Environment::Sandbox].map(in_environment);
+            for context in [offline.clone()].into_iter().chain(online) {
                 let accepted = check_order(&body, &context)
                     .unwrap_or_else(|rejected| panic!("{country}: {:?}", rejected.faults));
                 assert!(accepted.warnings.is_empty(), "{country}: {:?}", accepted.warnings);

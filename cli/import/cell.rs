@@ -43,7 +43,7 @@ fn parse_number(cell: &str) -> Option<Value> {
     };
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
     let decimal = text.parse::<Decimal>().ok().filter(|_| plain)?;
-    parcelo::model::decimal::to_number(decimal).map(Value::Number)
+    parcelo_types::internal::decimal::to_number(decimal).map(Value::Number)
 }
 
 #[cfg(test)]

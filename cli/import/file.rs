@@ -6,7 +6,7 @@ use std::{
     io::{self, BufWriter, Read, Seek, SeekFrom},
 };
 
-use parcelo::rules::parse_body;
+use parcelo_types::internal::parse_body;
 
 use crate::{
     encoding::Encoding,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use csv::ByteRecord;
-use parcelo::rules::spreadsheet::from_cell;
+use parcelo_types::internal::spreadsheet::from_cell;
 
 use super::{
     column_map::{ColumnMap, MappedColumn, OtherColumns, is_same_heading},

@@ -37,7 +37,8 @@ pub(crate) use sender::read_sender;
 
 use std::path::PathBuf;
 
-use parcelo::{LabelFormat, model::fingerprint};
+use parcelo::LabelFormat;
+use parcelo_types::internal::fingerprint;
 use serde_json::Value;
 
 use crate::{encoding::Encoding, input::Source};

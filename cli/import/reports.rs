@@ -9,9 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use parcelo::{
-    IdempotencyKey, Language, TrackingNumber, model::Warning, rules::spreadsheet::to_cell,
-};
+use parcelo::{IdempotencyKey, Language, TrackingNumber, model::Warning};
+use parcelo_types::internal::spreadsheet::to_cell;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Row, RowFault};

@@ -9,8 +9,9 @@ use std::{
 use parcelo::{
     Environment, IdempotencyKey, OrderRequest,
     model::{FaultCode, FieldFault},
-    rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
+    rules::{Accepted, Destinations, OrderContext, check_order},
 };
+use parcelo_types::internal::parse_body;
 use serde_json::{Value, json};
 
 use super::{
@@ -104,8 +105,11 @@ impl<'a> RowReader<'a> {
         warnings.extend(damaged_text::find_misread_text(&body));
         let (reference, key) = reference_and_key(&mut body);
         let digest = short_digest(&body, "");
-        let mut context = OrderContext::new(&Destinations::All);
-        context.environment = self.environment;
+        let offline = OrderContext::new(&Destinations::All);
+        let context = match self.environment {
+            Some(environment) => offline.with_environment(environment),
+            None => offline,
+        };
         let (checked, more) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings, .. }) => (Some(value), warnings),
             Err(rejected) => {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use parcelo::rules::spreadsheet::to_cell;
+use parcelo_types::internal::spreadsheet::to_cell;
 
 use crate::{results::table::Table, sanitize::plain};
 

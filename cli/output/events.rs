@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use parcelo::{
     ErrorCode, Language,
     model::{EventData, WebhookEvent},
-    rules::spreadsheet::to_cell,
     webhook::WebhookError,
 };
+use parcelo_types::internal::spreadsheet::to_cell;
 use serde_json::{Value, json};
 
 use super::{
@@ -70,7 +70,7 @@ impl EventPrinter {
             Format::Csv => write_row([
                 id.clone(),
                 event.data.kind().code().to_owned(),
-                parcelo::model::time::to_text(event.timestamp),
+                parcelo_types::internal::time::to_text(event.timestamp),
                 number,
                 status.map(|status| status.to_string()).unwrap_or_default(),
             ]),
@@ -99,7 +99,7 @@ impl EventPrinter {
         let reason = reason(error);
         if self.0.format.is_json() {
             let document = json!({"refused": reason.en, "refused_es": reason.es,
-                "timestamp": parcelo::model::time::to_text(now)});
+                "timestamp": parcelo_types::internal::time::to_text(now)});
             return write_one(&mut anstream::stderr(), &document, Layout::Lines);
         }
         let text = texts::REJECTED.with(&[("reason", reason.pick(self.0.language))]);

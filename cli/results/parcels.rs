@@ -4,9 +4,10 @@ use parcelo::{
     Decimal, Language, ParcelStatus,
     model::{
         Arrival, ArrivalKind, HistoryEntry, Manifest, PageMeta, ParcelSummary, Row, TrackingRecord,
-        Unreadable, Warning, time,
+        Unreadable, Warning,
     },
 };
+use parcelo_types::internal::time;
 use serde::{Serialize, Serializer};
 
 use super::{

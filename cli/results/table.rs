@@ -4,8 +4,9 @@
 use chrono::{DateTime, Utc};
 use parcelo::{
     Language, ParcelStatus,
-    model::{FieldFault, Warning, time},
+    model::{FieldFault, Warning},
 };
+use parcelo_types::internal::time;
 use serde::{Serialize, Serializer};
 
 use crate::{output::format::Layout, texts::Text};

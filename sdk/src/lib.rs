@@ -39,10 +39,12 @@ pub use parcelo_types::{Decimal, chrono, serde_json};
 /// The types that a [`Client`]'s methods return: handles, requests, streams, and metadata of calls.
 #[cfg(feature = "client")]
 pub mod calls {
+    #[doc(hidden)]
+    pub use crate::client::RawResponse;
     pub use crate::client::{
         Attempt, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload, LabelStream,
-        Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, RawResponse,
-        ReplyMeta, Sandbox, StopReason, TrackBatch, Tracking,
+        Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, ReplyMeta, Sandbox,
+        StopReason, TrackBatch, Tracking,
     };
 }
 

@@ -2,8 +2,9 @@
 
 use parcelo::{
     ErrorCode, Language, Operation, ParcelStatus,
-    model::{EventKind, FaultCode, WarningCode},
+    model::{FaultCode, WarningCode},
 };
+use parcelo_types::internal::EventKind;
 
 #[test]
 fn the_reference_has_every_row_of_the_tables_in_the_code() {

@@ -20,9 +20,11 @@ use super::{
 
 /// The packages with a listing, which is not part of the package: its file, and the features for integrators.
 const LISTINGS: [(&str, &str, &str); 2] = [
+    ("parcelo-types", TYPES_LISTING, "getrandom"),
     ("parcelo", "sdk/public-api.txt", "blocking,gzip,http2,rustls,webhooks"),
-    ("parcelo-types", "sdk/types/public-api.txt", "getrandom"),
 ];
+
+const TYPES_LISTING: &str = "sdk/types/public-api.txt";
 
 /// Writes the listings if `PARCELO_BLESS=1` is set.
 #[test]
@@ -43,7 +45,7 @@ fn check_listing(json: PathBuf, file: &str) {
         panic!("this rustdoc needs another version of public-api in Cargo.toml: {error}")
     });
     let items: Vec<_> = api.items().map(|item| format!("{item}\n")).collect();
-    let listing = without_trait_items(items).concat();
+    let listing = with_public_paths(&without_trait_items(items).concat(), &read(TYPES_LISTING));
     if std::env::var_os("PARCELO_BLESS").is_some() {
         fs::write(root().join(file), listing).unwrap();
         return;
@@ -54,6 +56,41 @@ fn check_listing(json: PathBuf, file: &str) {
     let added = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     let changed: Vec<_> = removed.chain(added).collect();
     assert_none(&format!("{file} is old: run `just bless`"), &changed);
+}
+
+/// Replaces the private modules in which the vocabulary defines its types by the paths of the vocabulary's listing.
+fn with_public_paths(listing: &str, types: &str) -> String {
+    const CRATE: &str = "parcelo_types::";
+    let path_of = |text: &str| {
+        let end = text.find(|c| !is_word(c) && c != ':').unwrap_or(text.len());
+        text[..end].to_owned()
+    };
+    let name = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
+    let declared = types.lines().filter_map(|line| {
+        let kind = ["pub enum ", "pub struct ", "pub trait ", "pub type "];
+        let path =
+            kind.iter().find_map(|kind| line.split_once(kind)).map(|(_, rest)| path_of(rest));
+        path.map(|path| (name(&path), path))
+    });
+    let public: BTreeMap<_, _> = declared.collect();
+    let mut parts = listing.split(CRATE);
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let path = path_of(part);
+        let public = public.get(&name(&path)).filter(|_| path.contains("::"));
+        written += &public.cloned().unwrap_or_else(|| format!("{CRATE}{path}"));
+        written += &part[path.len()..];
+    }
+    written
+}
+
+#[test]
+fn types_of_the_vocabulary_have_their_public_paths() {
+    let types = "#[non_exhaustive] pub struct parcelo_types::Parcel\npub type parcelo_types::model::Row<T> = X";
+    let listing =
+        "pub fn f(parcelo_types::model::order::Parcel) -> parcelo_types::model::lenient::Row<u8>";
+    let expected = "pub fn f(parcelo_types::Parcel) -> parcelo_types::model::Row<u8>";
+    assert_eq!(with_public_paths(listing, types), expected);
 }
 
 /// Reduces each trait implementation to its first line, because the trait determines its items. Free functions, type

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use parcelo_types::{
     ErrorCode,
-    internal::AttemptOutcome,
-    model::{ErrorBody, ErrorEnvelope, RequestId},
+    internal::{AttemptOutcome, ErrorEnvelope},
+    model::{ErrorBody, RequestId},
 };
 
 use super::{

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use parcelo_types::{
     IdempotencyKey, Operation,
-    internal::hex,
-    model::{Idempotency, Method, header},
+    internal::{Idempotency, Method, header, hex},
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};

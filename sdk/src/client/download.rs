@@ -13,7 +13,7 @@ use http::{
     HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use parcelo_types::{LabelFormat, Operation, TrackingNumber, model::LabelBatchRequest};
+use parcelo_types::{LabelFormat, Operation, TrackingNumber, internal::LabelBatchRequest};
 use sha2::{Digest, Sha256};
 use url::Url;
 

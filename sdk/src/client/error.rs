@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use parcelo_types::{
     ErrorCode, IdempotencyKey, Language,
+    internal::is_invisible,
     model::{
         BatchResult, ErrorBody, FieldFault, ParcelSummary, RequestId, Row, Unreadable, VoidResult,
     },
-    rules::is_invisible,
 };
 
 use super::StopReason;
@@ -207,8 +207,9 @@ impl Error {
     #[doc = include_str!("example.txt")]
     /// use parcelo::{ErrorKind, Language};
     ///
-    /// let receiver = order.receiver.clone().with_phone("12");
-    /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
+    /// # let mut order = order;
+    /// order.receiver.phone = "12".to_owned();
+    /// let error = client.orders().create(&order).await.unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Validation);
     /// assert_eq!(error.field_faults()[0].field, "receiver.phone");
     /// println!("{}", error.field_faults()[0].text(Language::Es)); // next to the form's field

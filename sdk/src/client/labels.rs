@@ -1,8 +1,8 @@
 //! Labels: links and metadata, and invoices. [`download`](super::download) downloads the file.
 
 use parcelo_types::{
-    LabelFormat, Operation, ReprintRequest, TrackingNumber,
-    model::{LabelBatchRequest, LabelMetadata},
+    LabelFormat, Operation, ReprintRequest, TrackingNumber, internal::LabelBatchRequest,
+    model::LabelMetadata,
 };
 use url::Url;
 
@@ -111,8 +111,8 @@ impl<'a> Labels<'a> {
     #[doc = include_str!("example.txt")]
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let link = created.parcel.label_url.as_deref().ok_or("the response has no link")?;
-    /// let label = client.labels().download_link(link)?;
+    /// let link = created.parcel.label_url.as_ref().ok_or("the response has no link")?;
+    /// let label = client.labels().download_link(link.as_str())?;
     /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());
     /// # Ok(())

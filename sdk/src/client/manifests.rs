@@ -46,7 +46,8 @@ impl Manifests<'_> {
     /// ```
     pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
         let key = request.idempotency_key.clone().unwrap_or_else(|| derive_key(request));
-        let request = request.clone().with_idempotency_key(key.clone());
+        let mut request = request.clone();
+        request.idempotency_key = Some(key.clone());
         let call =
             Call::new(Operation::SubmitManifest).idempotency_key(&key).json_body(&request)?;
         self.client.enveloped(call).await

@@ -75,8 +75,9 @@ impl Error {
     #[doc = include_str!("example.txt")]
     /// use parcelo::NextStep;
     ///
-    /// let receiver = order.receiver.clone().with_phone("12");
-    /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
+    /// # let mut order = order;
+    /// order.receiver.phone = "12".to_owned();
+    /// let error = client.orders().create(&order).await.unwrap_err();
     /// assert_eq!(error.next_step(), NextStep::Correct);
     /// # Ok(())
     /// # }

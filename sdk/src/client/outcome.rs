@@ -1,7 +1,7 @@
 //! The outcome of a write: whether this call executed it or an earlier one did.
 
 use http::{HeaderMap, HeaderName, StatusCode};
-use parcelo_types::{Operation, model::header};
+use parcelo_types::{Operation, internal::header};
 
 /// The call that executed a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

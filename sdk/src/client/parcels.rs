@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo_types::{
     CountryCode, Operation, ParcelStatus,
-    internal::rows,
-    model::{PageMeta, ParcelSummary, Row, time},
+    internal::{rows, time},
+    model::{PageMeta, ParcelSummary, Row},
 };
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ pub struct Parcels<'a> {
 }
 
 /// One page of a list, newest parcels first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Page {
     /// The parcels of this page. A row that this version cannot read is [`Unreadable`](crate::model::Unreadable).
@@ -35,7 +35,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns a page with these parcels, for your own tests.
+    /// Returns a page with these parcels.
+    #[doc(hidden)]
     pub fn new(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> Self {
         Self { parcels, meta }
     }

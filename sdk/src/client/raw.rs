@@ -39,6 +39,7 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(hidden)]
     pub async fn raw(
         &self,
         method: &str,

@@ -8,7 +8,8 @@ use http::{
 };
 use parcelo_types::{
     IdempotencyKey,
-    model::{CreatedOrder, Health, RequestId, TrackingRecord, Unreadable, header},
+    internal::header,
+    model::{CreatedOrder, Health, RequestId, TrackingRecord, Unreadable},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 

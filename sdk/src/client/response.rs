@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use parcelo_types::model::{RequestId, header};
+use parcelo_types::{internal::header, model::RequestId};
 
 // A name that is looked up as text is parsed each time, which costs more than the rest of the lookup.
 static REQUEST_ID: HeaderName = HeaderName::from_static(header::REQUEST_ID);

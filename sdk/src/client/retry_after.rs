@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, StatusCode, header as standard};
-use parcelo_types::model::{ErrorBody, header};
+use parcelo_types::{internal::header, model::ErrorBody};
 
 use super::response::is_from_service;
 

@@ -5,7 +5,8 @@ use std::future::IntoFuture;
 use futures_util::{FutureExt, future::BoxFuture};
 use parcelo_types::{
     Operation, TrackingNumber,
-    model::{BatchResult, BatchTracking, BatchTrackingRequest, TrackingRecord},
+    internal::{BatchTracking, BatchTrackingRequest},
+    model::{BatchResult, TrackingRecord},
 };
 
 use super::{Client, Error, Reply, call::Call};

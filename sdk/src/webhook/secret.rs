@@ -30,33 +30,37 @@ pub struct Secret(Vec<u8>);
 impl Secret {
     /// Parses a secret as the service shows it.
     ///
-    /// Errors: `InvalidValue::WebhookSecret` when it is malformed, for instance cut off.
+    /// Errors: when it is malformed, for instance cut off.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let encoded = text.strip_prefix(PREFIX).ok_or(InvalidValue::WebhookSecret)?;
-        let bytes = STANDARD.decode(encoded).map_err(|_| InvalidValue::WebhookSecret)?;
+        let encoded = text.strip_prefix(PREFIX).ok_or(InvalidValue::WEBHOOK_SECRET)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| InvalidValue::WEBHOOK_SECRET)?;
         Self::from_bytes(&bytes)
     }
 
     /// Returns a secret made from 32 random bytes.
+    #[doc(hidden)]
     pub fn from_random(random: &[u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
     /// Returns a secret from 24-64 stored bytes.
+    #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidValue> {
         if LENGTH_BYTES.contains(&bytes.len()) {
             Ok(Self(bytes.to_vec()))
         } else {
-            Err(InvalidValue::WebhookSecret)
+            Err(InvalidValue::WEBHOOK_SECRET)
         }
     }
 
     /// Returns the bytes, for storing them. Keep them out of logs.
+    #[doc(hidden)]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Returns the whole secret as text, for showing it once. Keep it out of logs.
+    #[doc(hidden)]
     pub fn expose(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }

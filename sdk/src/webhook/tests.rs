@@ -5,7 +5,8 @@ use chrono::DateTime;
 use http::{HeaderMap, HeaderValue};
 use parcelo_types::{
     Environment, ParcelStatus,
-    model::{EventData, EventKind, MaybeKnown, WebhookEvent},
+    internal::EventKind,
+    model::{EventData, MaybeKnown, WebhookEvent},
 };
 use proptest::prelude::*;
 
@@ -223,7 +224,7 @@ fn a_secret_has_24_to_64_bytes_and_is_never_shown() {
         let error = Webhook::new([wrong]).unwrap_err();
         assert_eq!(
             error,
-            WebhookError::Secret(parcelo_types::InvalidValue::WebhookSecret),
+            WebhookError::Secret(parcelo_types::InvalidValue::WEBHOOK_SECRET),
             "{wrong}"
         );
         assert!(wrong.len() < 7 || !error.to_string().contains(wrong));

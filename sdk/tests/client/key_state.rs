@@ -24,11 +24,12 @@ fn lost_response() -> Step {
 }
 
 fn built_order(key: IdempotencyKey) -> OrderRequest {
-    let order = order();
+    let mut order = order();
+    "Ana Ruiz".clone_into(&mut order.sender.full_name);
     let receiver = order.receiver.with_national_id(parcelo::IdType::Cedula, "1714307103");
     OrderRequest::builder()
         .idempotency_key(key)
-        .sender(order.sender.with_full_name("Ana Ruiz"))
+        .sender(order.sender)
         .receiver(receiver)
         .weight_kg("1.5".parse().unwrap())
         .declared_value("19.99".parse().unwrap())

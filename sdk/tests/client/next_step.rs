@@ -271,7 +271,7 @@ async fn an_order_corrected_after_a_lost_response_ships_once() {
         let (client, service) = Service::client([lost], None);
         let mut order = order_with_external_id();
         client.orders().create(&order).await.unwrap_err();
-        order.receiver = order.receiver.with_phone("+593991234568");
+        order.receiver.phone = "+593991234568".to_owned();
         let results = follow(&client, &mut order).await;
         assert_eq!(service.counts().0, 1, "{execution:?}: {results:?}");
         assert!(results.iter().all(Result::is_ok), "{execution:?}: {results:?}");

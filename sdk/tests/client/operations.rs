@@ -245,10 +245,8 @@ async fn a_rejected_manifest_names_its_parcels() {
 async fn a_manifest_id_is_escaped_in_its_path() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
         let (client, script) = ScriptedTransport::client([data_response(200, manifest())]);
-        assert_eq!(
-            client.manifests().get(&ManifestId::unchecked(id)).await.unwrap().manifest_id,
-            "man_1"
-        );
+        let manifest = client.manifests().get(&ManifestId::unchecked(id)).await.unwrap();
+        assert_eq!(manifest.manifest_id.as_str(), "man_1");
         assert_eq!(only_request(&script), get(&format!("/api/v1/manifests/{path}")));
     }
 }

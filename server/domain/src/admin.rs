@@ -1,7 +1,7 @@
 //! Views of accounts, webhooks and carriers, as the admin API and the admin commands serialize them for operators.
 //! For credentials, see [`super::credential_views`].
 
-use parcelo_types::{Environment, ParcelStatus, model};
+use parcelo_types::{Environment, ParcelStatus, internal};
 use serde::Serialize;
 use ulid::Ulid;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::{Millis, ids::public_id};
 
 pub(super) fn timestamp(at: Millis) -> String {
-    model::time::to_text(at.to_utc())
+    internal::time::to_text(at.to_utc())
 }
 
 /// An account.
@@ -61,7 +61,7 @@ pub struct WebhookView {
     url: String,
     environment: Environment,
     account: String,
-    events: Vec<model::EventKind>,
+    events: Vec<internal::EventKind>,
     enabled: bool,
     /// The reason why it is off: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings).
     disabled_by: Option<&'static str>,
@@ -143,7 +143,7 @@ pub struct ReplayedView {
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     event_id: String,
-    event: model::EventKind,
+    event: internal::EventKind,
     tracking_number: Option<String>,
     /// `PENDING`, `DELIVERED`, `FAILED` or `HELD`.
     status: &'static str,

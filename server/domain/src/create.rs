@@ -29,7 +29,7 @@ pub struct OrderCreation<'a> {
     /// The warnings to return with the order.
     pub warnings: Vec<Warning>,
     /// The idempotency key in its scope, and the request's fingerprint.
-    pub idempotency: (RecordKey, parcelo_types::model::Fingerprint),
+    pub idempotency: (RecordKey, parcelo_types::internal::Fingerprint),
     /// The source of the URLs in the response.
     pub site: &'a Site,
     /// The keys that sign the label link.

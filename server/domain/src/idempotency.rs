@@ -1,7 +1,7 @@
 //! Idempotency: compares a request with the stored record of the same idempotency key
 //! (spec: Idempotency; docs/api.md, Idempotency).
 
-use parcelo_types::{IdempotencyKey, Operation, model::Fingerprint};
+use parcelo_types::{IdempotencyKey, Operation, internal::Fingerprint};
 use sha2::{Digest, Sha256};
 
 use super::Tenant;

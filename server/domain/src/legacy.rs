@@ -3,7 +3,8 @@
 
 use parcelo_types::{
     Language,
-    model::{BatchResult, BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
+    internal::BatchTracking,
+    model::{BatchResult, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -188,7 +189,7 @@ pub fn to_legacy_tracking(batch: &BatchTracking) -> Value {
 
 fn to_legacy_record(record: &TrackingRecord) -> Value {
     let event = |entry: &HistoryEntry| {
-        let date = parcelo_types::model::time::to_text(entry.timestamp);
+        let date = parcelo_types::internal::time::to_text(entry.timestamp);
         json!({ "status": entry.status, "date": date, "location": entry.location })
     };
     json!({

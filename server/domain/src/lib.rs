@@ -46,7 +46,10 @@ pub mod unsubscribe;
 pub mod void;
 pub mod webhooks;
 
-use parcelo_types::model::{Envelope, Meta, RequestId};
+use parcelo_types::{
+    internal::{Envelope, Meta},
+    model::RequestId,
+};
 
 pub use carrier_event::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use parcelo_types::{
     CountryCode, Environment, ErrorCode, Language,
-    model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError, RequestId},
+    internal::ErrorEnvelope,
+    model::{ErrorBody, FieldFault, ItemError, RequestId},
 };
 use serde_json::{Value, json};
 
@@ -199,7 +200,7 @@ fn spanish_name(environment: Environment) -> &'static str {
 }
 
 fn timestamp(time: Millis) -> String {
-    parcelo_types::model::time::to_text(time.to_utc())
+    parcelo_types::internal::time::to_text(time.to_utc())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 use serde::Deserialize;
 
 use fold::{fold, fold_code};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{AccountRowId, Tenant};
 use crate::Millis;
-use parcelo_types::{Environment, rules::is_invisible};
+use parcelo_types::{Environment, internal::is_invisible};
 
 /// Lifetime of a session, in milliseconds.
 pub const SESSION_LIFETIME_MILLIS: i64 = 12 * Millis::HOUR;

@@ -1,7 +1,7 @@
 //! The shop that receivers see: its name and its contact. They appear on public pages, so only safe values are
 //! accepted: text without invisible characters, and links that cannot run scripts in a browser.
 
-use parcelo_types::{Language, rules::is_invisible};
+use parcelo_types::{Language, internal::is_invisible};
 use parcelo_wire::is_email;
 use url::Url;
 

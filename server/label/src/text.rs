@@ -1,6 +1,6 @@
 //! Prepares a field's text for the label: a single line, composed (NFC), without invisible characters.
 
-use parcelo_types::rules::is_invisible;
+use parcelo_types::internal::is_invisible;
 use unicode_normalization::UnicodeNormalization;
 
 /// Converts a text to a single line: runs of white space and control characters become one space, and invisible

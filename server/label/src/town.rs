@@ -1,7 +1,7 @@
 //! The address line with city, state or province, and postal code.
 
 use parcelo_domain::Layout;
-use parcelo_types::{CountryCode, ReceiverAddress, SenderAddress, rules::town_line};
+use parcelo_types::{CountryCode, ReceiverAddress, SenderAddress, internal::town_line};
 
 use super::text::{join, to_single_line};
 

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use parcelo_domain::{Millis, audit::AuditEntry};
-use parcelo_types::{Language, model::time};
+use parcelo_types::{Language, internal::time};
 use serde_json::json;
 
 use super::{

@@ -11,7 +11,7 @@ use parcelo_domain::{
 use parcelo_service::service::{NewKeyRequest, RotationOutcome};
 use parcelo_store::StoredScope;
 use parcelo_system::clock::{Clock, SystemClock};
-use parcelo_types::{Environment, model::time};
+use parcelo_types::{Environment, internal::time};
 use parcelo_wire::{CarrierKey, MAX_IP_ADDRESSES};
 
 use super::{

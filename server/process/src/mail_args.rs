@@ -245,7 +245,7 @@ fn percent_decode(text: &str) -> Result<Option<String>, String> {
 fn parse_sender(text: &str) -> Result<Mailbox, String> {
     let expected = "expected one address such as 'Shop <parcels@shop.example>'";
     let mailbox = text.trim().parse::<Mailbox>().map_err(|_| expected)?;
-    let is_visible = |c: char| !c.is_control() && !parcelo_types::rules::is_invisible(c);
+    let is_visible = |c: char| !c.is_control() && !parcelo_types::internal::is_invisible(c);
     let address = mailbox.email.to_string();
     let is_ascii_email = address.is_ascii() && parcelo_wire::is_email(&address);
     if is_ascii_email && mailbox.name.as_deref().unwrap_or_default().chars().all(is_visible) {

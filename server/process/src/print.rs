@@ -17,7 +17,7 @@ use parcelo_domain::{
 };
 use parcelo_types::{
     ApiKey,
-    model::{header, time},
+    internal::{header, time},
 };
 use parcelo_wire::AdminToken;
 use serde::Serialize;

@@ -9,7 +9,7 @@ use clap::{
 };
 use ipnet::IpNet;
 use parcelo_domain::{Millis, access, activity::day_start};
-use parcelo_types::{CountryCode, Environment, model::FaultCode, rules::meant_country};
+use parcelo_types::{CountryCode, Environment, internal::meant_country, model::FaultCode};
 use url::Url;
 
 use super::database::DatabaseArg;

@@ -28,7 +28,7 @@ use parcelo_store::{
 };
 use parcelo_system::{clock::ManualClock, ids::Ids};
 use parcelo_types::{
-    Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
+    Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, internal::fingerprint,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -128,7 +128,7 @@ impl TestService {
         let mut order = sample::order();
         order["trackingNumber"] = json!(number);
         order["idempotencyKey"] = json!(format!("order-{number}"));
-        let headers = [(parcelo_types::model::header::API_KEY, key), JSON];
+        let headers = [(parcelo_types::internal::header::API_KEY, key), JSON];
         let (status, body) =
             self.send(TestRequest::post(Operation::CreateOrder.path(), &headers, &order)).await;
         assert_eq!(status, 201, "{body}");
@@ -185,13 +185,13 @@ async fn check_key_refusals(test: &mut TestService) {
     let mexican =
         test.key(|key| key.countries = Countries::Only(vec![parcelo_types::CountryCode::MX])).await;
     let slow = test.key(|key| key.rate_limit = Some(1)).await;
-    let name = parcelo_types::model::header::API_KEY;
+    let name = parcelo_types::internal::header::API_KEY;
     let (health, create) = (Operation::Health.path(), Operation::CreateOrder.path());
     let (order, events) = (sample::order(), sample::carrier_events());
     let (empty, long) = (json!({}), json!({ "long": "x".repeat(300_000) }));
     let [key, elsewhere, mexican, slow] =
         [&key, &elsewhere, &mexican, &slow].map(|key| [(name, key.as_str()), JSON]);
-    let carrier = [(parcelo_types::model::header::CARRIER_KEY, "ck_test_x"), JSON];
+    let carrier = [(parcelo_types::internal::header::CARRIER_KEY, "ck_test_x"), JSON];
     let push = Operation::PushCarrierEvents.path();
     assert_eq!(test.send(TestRequest::get(health, &slow)).await.0, 200);
     for (code, request) in [
@@ -218,7 +218,7 @@ async fn check_key_refusals(test: &mut TestService) {
 
 async fn check_parcel_refusals(test: &mut TestService) {
     let key = test.key(|_| {}).await;
-    let headers = [(parcelo_types::model::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo_types::internal::header::API_KEY, key.as_str()), JSON];
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
         test.create(&key, number).await;
     }
@@ -289,7 +289,7 @@ async fn check_manifest_refusals(test: &mut TestService, headers: &[(&str, &str)
     let issued =
         test.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
     let carrier = issued.unwrap().0;
-    let headers = [(parcelo_types::model::header::CARRIER_KEY, carrier.secret()), JSON];
+    let headers = [(parcelo_types::internal::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
     events["events"][0]["trackingNumber"] = json!("SB-NORMAL-0001");
     events["events"][0]["status"] = json!("DELIVERED");
@@ -381,7 +381,7 @@ async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
     let busy =
         TestService::with_store(Store::open(&file, [1; 32]).unwrap(), LegacySchedule::default());
     let key = busy.key(|_| {}).await;
-    let headers = [(parcelo_types::model::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo_types::internal::header::API_KEY, key.as_str()), JSON];
     let create = || TestRequest::post(Operation::CreateOrder.path(), &headers, &ORDER);
     let other = hold_write_lock(&file);
     // The runtime is idle, so the paused clock skips the five seconds.
@@ -403,7 +403,7 @@ async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
     let ended = LegacySchedule { sunset: Some(NOW), ..LegacySchedule::default() };
     let ended = TestService::with_store(Store::memory([1; 32]).unwrap(), ended);
     let key = ended.key(|_| {}).await;
-    let headers = [(parcelo_types::model::header::API_KEY, key.as_str())];
+    let headers = [(parcelo_types::internal::header::API_KEY, key.as_str())];
     let legacy = TestRequest::get(Operation::LegacyTracking.path(), &headers);
     test.record_refusal(ErrorCode::LegacySunset, ended.send(legacy).await);
 }
@@ -439,7 +439,7 @@ async fn a_failed_key_lookup_does_not_count_against_the_address() {
     let account = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account, environment: Environment::Sandbox };
     damage(test.service.store(), tenant, Damage::Key).await;
-    let headers = [(parcelo_types::model::header::API_KEY, key.as_str())];
+    let headers = [(parcelo_types::internal::header::API_KEY, key.as_str())];
     for _ in 0..=2 * test.service.settings().limits.unauthenticated {
         let (status, body) =
             test.send(TestRequest::get(Operation::ListParcels.path(), &headers)).await;
@@ -454,8 +454,8 @@ async fn a_slow_key_lookup_does_not_reset_counts() {
     let key = test.key(|key| key.rate_limit = Some(1)).await;
     let (issuer, name) = (test.issuer(), "Andes".to_owned());
     let carrier = issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap().0;
-    let by_key = [(parcelo_types::model::header::API_KEY, key.as_str())];
-    let by_carrier = [(parcelo_types::model::header::CARRIER_KEY, carrier.secret()), JSON];
+    let by_key = [(parcelo_types::internal::header::API_KEY, key.as_str())];
+    let by_carrier = [(parcelo_types::internal::header::CARRIER_KEY, carrier.secret()), JSON];
     let list = || TestRequest::get(Operation::ListParcels.path(), &by_key);
     let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
     assert_eq!(test.send(list()).await.0, 200);
@@ -505,7 +505,7 @@ async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {
         ops: Vec::new(),
     };
     assert_eq!(store.commit(changes).await, parcelo_store::CommitOutcome::Committed);
-    let headers = [(parcelo_types::model::header::API_KEY, &*key), JSON];
+    let headers = [(parcelo_types::internal::header::API_KEY, &*key), JSON];
     let create = |order: &Value| TestRequest::post(Operation::CreateOrder.path(), &headers, order);
     let (status, body) = test.send(create(&order)).await;
     assert_eq!((status, &body["warnings"][0]["code"]), (200, &json!("UNKNOWN_FIELD")), "{body}");

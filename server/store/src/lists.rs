@@ -8,7 +8,7 @@ use parcelo_domain::{
     Millis, ParcelListRow, State, Tenant,
     activity::{ParcelCount, day_start, epoch_day},
 };
-use parcelo_types::{Awb, rules::ListQuery};
+use parcelo_types::{Awb, internal::ListQuery};
 use serde::Deserialize;
 use ulid::Ulid;
 

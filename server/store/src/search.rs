@@ -7,7 +7,7 @@ use parcelo_domain::{
     ParcelListRow, State, Tenant,
     search::{Search, SearchWord},
 };
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 
 use super::{
     Store, StoreError,

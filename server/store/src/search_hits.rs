@@ -6,7 +6,7 @@ use parcelo_domain::{
     Millis, ParcelListRow, State,
     search::{SearchWord, SearchableOrder},
 };
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 
 /// Maximum number of terms that are read for a word. A word with more parcels would not narrow the search down; 50,000
 /// terms are read in some 4 ms (`benches/search.rs`).

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use parcelo::model::EventKind;
 use parcelo_server::mock::Clock;
+use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
 
 use crate::{

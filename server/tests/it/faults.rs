@@ -2,8 +2,9 @@
 
 use std::{io::ErrorKind, time::Duration};
 
-use parcelo::{ErrorCode, Operation, model::header};
+use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::{Fault, MockServer, Reply};
+use parcelo_types::internal::header;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -250,7 +250,7 @@ async fn the_other_environment_sees_and_changes_nothing() {
         let key = servers.new_key(environment, &account);
         let misled = Api::with_key(servers.running.url(other), &key);
         for operation in
-            Operation::ALL.iter().filter(|one| one.auth() == parcelo::model::Auth::ApiKey)
+            Operation::ALL.iter().filter(|one| one.auth() == parcelo_types::internal::Auth::ApiKey)
         {
             let request =
                 misled.request(operation.method().as_str(), &operation.path_of("SB-OWNED-0001"));

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use parcelo::{
     ErrorCode, Operation,
-    model::{FieldFault, Idempotency},
-    rules,
-    rules::{Destinations, OrderContext, Rejected},
+    model::FieldFault,
+    rules::{self, Destinations, OrderContext, Rejected},
 };
 use parcelo_server::internals::LEGACY_FIELDS;
 use parcelo_server::mock::sample;
+use parcelo_types::internal::{self, Idempotency};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -149,10 +149,12 @@ fn requests() -> Vec<(&'static str, Value, Check)> {
     let reprint = json!({ "idempotencyKey": "reprint-0001" });
     vec![
         ("OrderRequest", sample::order(), check_order),
-        ("VoidRequest", numbers.clone(), |body| faults(rules::check_void(body, None))),
-        ("ManifestRequest", sample::manifest(), |body| faults(rules::check_manifest(body, None))),
-        ("ReprintRequest", reprint, |body| faults(rules::check_reprint(body, None))),
-        ("BatchTrackingRequest", numbers, |body| faults(rules::check_batch(body))),
+        ("VoidRequest", numbers.clone(), |body| faults(internal::check_void(body, None))),
+        ("ManifestRequest", sample::manifest(), |body| {
+            faults(internal::check_manifest(body, None))
+        }),
+        ("ReprintRequest", reprint, |body| faults(internal::check_reprint(body, None))),
+        ("BatchTrackingRequest", numbers, |body| faults(internal::check_batch(body))),
         ("CarrierEvents", sample::carrier_events(), check_carrier_events),
         ("KeyRequest", key, |body| faults(parcelo_wire::check_key(body, &Destinations::All))),
         ("CarrierKeyRequest", named.clone(), |body| faults(parcelo_wire::check_carrier_key(body))),
@@ -334,8 +336,8 @@ async fn limits_outside_the_rules_are_declared_too() {
     assert_eq!(url["maxLength"], parcelo_server::internals::MAX_URL_CHARS);
     let list = call(&service, Operation::ListParcels)["parameters"].as_array().unwrap();
     let parameter = |name| &list.iter().find(|one| one["name"] == name).unwrap()["schema"];
-    assert_eq!(parameter("limit")["maximum"], rules::ListQuery::MAX_LIMIT);
-    assert_eq!(parameter("externalOrderId")["maxLength"], rules::ListQuery::MAX_ORDER_ID);
+    assert_eq!(parameter("limit")["maximum"], internal::ListQuery::MAX_LIMIT);
+    assert_eq!(parameter("externalOrderId")["maxLength"], internal::ListQuery::MAX_ORDER_ID);
 }
 
 #[tokio::test]

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use parcelo::{
-    Environment, Operation, ParcelStatus,
-    model::{EventData, EventKind},
-};
+use parcelo::{Environment, Operation, ParcelStatus, model::EventData};
 use parcelo_server::mock::{Inbox, Received, Reply};
+use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
 
 use crate::{

@@ -15,12 +15,13 @@ use bytes::Bytes;
 use parcelo::{
     Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
     Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts, TrackingNumber,
-    VoidManyRequest, VoidRequest, blocking,
-    blocking::Client,
-    model::{Auth, LabelStatus},
+    VoidManyRequest, VoidRequest,
+    blocking::{self, Client},
+    model::LabelStatus,
     transport::{ResponseFuture, Transport},
 };
 use parcelo_server::mock::MockServer;
+use parcelo_types::internal::Auth;
 use tokio::runtime::Runtime;
 
 use crate::{
@@ -124,7 +125,8 @@ fn labels(client: &Client, both: &[TrackingNumber; 2]) {
     assert_eq!(labels.reprint(number, &reprint).unwrap().reprint_count, 1);
     let label = labels.metadata(number).unwrap();
     assert_eq!((label.version, &label.status), (2, &LabelStatus::Active));
-    let linked = labels.download_link(label.label_url.as_ref().unwrap()).unwrap().bytes().unwrap();
+    let linked =
+        labels.download_link(label.label_url.as_ref().unwrap().as_str()).unwrap().bytes().unwrap();
     assert!(linked.starts_with(b"%PDF"));
 }
 

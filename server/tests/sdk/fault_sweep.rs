@@ -2,13 +2,14 @@
 //! once in every case.
 
 use parcelo::{
-    Awb, Client, Error, IdempotencyKey, ManifestRequest, Operation, ParcelStatus,
-    ParcelStatus::{LabelGenerated, ManifestSubmitted, Ordered, Voided},
+    Awb, Client, Error, IdempotencyKey, ManifestRequest, Operation,
+    ParcelStatus::{self, LabelGenerated, ManifestSubmitted, Ordered, Voided},
     Reply, ReprintRequest, Retry, TrackingNumber, VoidRequest,
-    model::{
-        Auth, BatchResult,
-        Idempotency::{None as Unkeyed, Reads},
-    },
+    model::BatchResult,
+};
+use parcelo_types::internal::{
+    Auth,
+    Idempotency::{None as Unkeyed, Reads},
 };
 
 use crate::conformance::{

@@ -8,10 +8,10 @@ use chrono::{DateTime, Utc};
 use parcelo_types::{
     CountryCode, Environment,
     internal::{
-        FaultText, Fields, Kind::Leaf, Object, Text, check_supported, is_blank, parse_country,
-        parse_email, validate,
+        EventKind, FaultText, Fields, Kind::Leaf, Object, Text, check_supported, is_blank,
+        json::Json, parse_country, parse_email, validate,
     },
-    model::{EventKind, FieldFault, json::Json},
+    model::FieldFault,
     rules::{Destinations, Rejected},
 };
 use serde_json::Value;

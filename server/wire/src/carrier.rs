@@ -65,7 +65,7 @@ wire_enum! {
 }
 
 /// The response to a carrier: one result for each event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 pub struct CarrierResults {
     /// Numbers of events by outcome.
@@ -91,7 +91,7 @@ pub struct CarrierSummary {
 }
 
 /// The result for one event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierResult {

@@ -3,10 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use parcelo::{
-    model::fingerprint,
-    rules::{parse_body, parse_json},
-};
+use parcelo_types::internal::{fingerprint, parse_body, parse_json};
 use serde_json::{Map, Value, json};
 
 use crate::{Target, corpus::hash};

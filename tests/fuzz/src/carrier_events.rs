@@ -3,8 +3,8 @@
 
 use axum::body::Body;
 use http::Request;
-use parcelo::rules::parse_body;
 use parcelo_server::mock::sample;
+use parcelo_types::internal::parse_body;
 use parcelo_wire::{CarrierKey, check_carrier_events};
 use serde_json::{Value, json};
 

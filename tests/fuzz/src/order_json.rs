@@ -3,8 +3,9 @@
 
 use parcelo::{
     ApiKey, Environment, OrderRequest, TrackingNumber,
-    rules::{Destinations, OrderContext, check_order, parse_body},
+    rules::{Destinations, OrderContext, check_order},
 };
+use parcelo_types::internal::parse_body;
 use serde_json::Value;
 use url::form_urlencoded;
 

@@ -4,11 +4,9 @@
 use std::borrow::Cow;
 
 use chrono::Datelike as _;
-use parcelo::{
-    ApiKey, ParcelStatus,
-    rules::{ListQuery, check_list},
-};
+use parcelo::{ApiKey, ParcelStatus};
 use parcelo_server::mock::sample;
+use parcelo_types::internal::{ListQuery, check_list};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 

@@ -7,7 +7,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
-use parcelo_types::{ApiKey, Language, model::header};
+use parcelo_types::{ApiKey, Language, internal::header};
 
 use super::{ClientBuilder, Error, Texts};
 

@@ -155,8 +155,7 @@ impl ClientBuilder {
     /// without scheme and port. The API key is not sent to them.
     ///
     /// ```
-    /// # use parcelo::{ApiKey, Environment};
-    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// # let key = parcelo::ApiKey::parse("pk_test_dummy")?;
     /// let client = parcelo::Client::builder(key)
     ///     .base_url("https://api.parcelo.example")?
     ///     .label_hosts(["labels.parcelo.example"])

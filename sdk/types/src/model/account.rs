@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The response to a health check: the API key that was used, and its permissions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -33,16 +33,9 @@ pub struct Health {
     pub environment: Option<MaybeKnown<Environment>>,
 }
 
+#[doc(hidden)]
 impl Health {
     /// Returns the response for a key that may ship to every country.
-    ///
-    /// ```
-    /// use parcelo::Environment;
-    /// use parcelo::model::Health;
-    ///
-    /// let health = Health::new("Warehouse", Environment::Sandbox);
-    /// assert_eq!(health.with_allowed_countries(["EC"]).allowed_countries, ["EC"]);
-    /// ```
     pub fn new(key_name: impl Into<String>, environment: Environment) -> Self {
         Self {
             success: true,
@@ -65,7 +58,7 @@ impl Health {
 }
 
 /// A parcel in a list. Lists contain no personal data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -114,20 +107,9 @@ pub struct ParcelSummary {
     pub updated_at: DateTime<Utc>,
 }
 
+#[doc(hidden)]
 impl ParcelSummary {
     /// Returns a parcel in a list, created at the beginning of 1970, with its status named in English.
-    ///
-    /// ```
-    /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber};
-    /// use parcelo::model::{ParcelSummary, ParcelId};
-    ///
-    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-    /// let id = ParcelId::unchecked("par_1");
-    /// let parcel = ParcelSummary::new(id, number, ParcelStatus::InTransit, CountryCode::EC)
-    ///     .with_external_order_id("1001");
-    /// assert_eq!(parcel.status_name, "In transit");
-    /// # Ok::<(), parcelo::InvalidValue>(())
-    /// ```
     pub fn new(
         id: ParcelId,
         tracking_number: TrackingNumber,
@@ -150,31 +132,31 @@ impl ParcelSummary {
             updated_at: DateTime::UNIX_EPOCH,
         }
     }
+
+    setters! {
+        /// Sets the status's name.
+        with_status_name(status_name: string);
+        /// Sets the order's id in the caller's system.
+        with_external_order_id(external_order_id: text);
+        /// Sets the customer's reference.
+        with_customer_reference(customer_reference: text);
+        /// Sets the URL of the label file.
+        with_label_url(label_url: link);
+        /// Sets the manifest.
+        with_manifest_id(manifest_id: some ManifestId);
+        /// Sets the air waybill.
+        with_awb_number(awb_number: text);
+        /// Sets the forecast of the arrival.
+        with_arrival(arrival: some Arrival);
+        /// Sets the time of creation.
+        with_created_at(created_at: DateTime<Utc>);
+        /// Sets the time of the last change of status.
+        with_updated_at(updated_at: DateTime<Utc>);
+    }
 }
 
-setters! { ParcelSummary {
-    /// Sets the status's name.
-    with_status_name(status_name: string);
-    /// Sets the order's id in the caller's system.
-    with_external_order_id(external_order_id: text);
-    /// Sets the customer's reference.
-    with_customer_reference(customer_reference: text);
-    /// Sets the URL of the label file.
-    with_label_url(label_url: link);
-    /// Sets the manifest.
-    with_manifest_id(manifest_id: some ManifestId);
-    /// Sets the air waybill.
-    with_awb_number(awb_number: text);
-    /// Sets the forecast of the arrival.
-    with_arrival(arrival: some Arrival);
-    /// Sets the time of creation.
-    with_created_at(created_at: DateTime<Utc>);
-    /// Sets the time of the last change of status.
-    with_updated_at(updated_at: DateTime<Utc>);
-} }
-
 /// The position of a page in its list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -198,13 +180,9 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
+#[doc(hidden)]
 impl PageMeta {
     /// Returns a page, from 1, of a list with `total` items; the number of pages is computed.
-    ///
-    /// ```
-    /// # use parcelo::model::PageMeta;
-    /// assert_eq!(PageMeta::new(1, 100, 250).total_pages, 3);
-    /// ```
     pub fn new(page: u32, limit: u32, total: u64) -> Self {
         let total_pages = total.div_ceil(u64::from(limit.max(1)));
         Self { page, limit, total, total_pages, is_partial: false }
@@ -212,7 +190,7 @@ impl PageMeta {
 }
 
 /// The result of a sandbox reset.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -224,6 +202,7 @@ pub struct SandboxReset {
     pub reset_at: DateTime<Utc>,
 }
 
+#[doc(hidden)]
 impl SandboxReset {
     /// Returns a reset at this time.
     pub fn new(deleted: Deleted, reset_at: DateTime<Utc>) -> Self {
@@ -232,7 +211,7 @@ impl SandboxReset {
 }
 
 /// Numbers of the objects that a reset deleted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -251,17 +230,20 @@ pub struct Deleted {
     pub webhook_deliveries: u64,
 }
 
-setters! { Deleted {
-    /// Sets the number of parcels.
-    with_parcels(parcels: u64);
-    /// Sets the number of labels.
-    with_labels(labels: u64);
-    /// Sets the number of manifests.
-    with_manifests(manifests: u64);
-    /// Sets the number of tracking events.
-    with_tracking_events(tracking_events: u64);
-    /// Sets the number of idempotency keys.
-    with_idempotency_keys(idempotency_keys: u64);
-    /// Sets the number of webhook deliveries.
-    with_webhook_deliveries(webhook_deliveries: u64);
-} }
+#[doc(hidden)]
+impl Deleted {
+    setters! {
+        /// Sets the number of parcels.
+        with_parcels(parcels: u64);
+        /// Sets the number of labels.
+        with_labels(labels: u64);
+        /// Sets the number of manifests.
+        with_manifests(manifests: u64);
+        /// Sets the number of tracking events.
+        with_tracking_events(tracking_events: u64);
+        /// Sets the number of idempotency keys.
+        with_idempotency_keys(idempotency_keys: u64);
+        /// Sets the number of webhook deliveries.
+        with_webhook_deliveries(webhook_deliveries: u64);
+    }
+}

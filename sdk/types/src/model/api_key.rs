@@ -21,10 +21,10 @@ impl ApiKey {
     /// Parses a key. Its prefix is required, and the rest must be visible ASCII; only the service knows whether the key
     /// is valid.
     ///
-    /// Errors: [`InvalidValue::ApiKey`], which does not contain the text.
+    /// The error does not contain the text.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let key = SecretKey::parse_opaque(text, Environment::key_prefix);
-        key.map(Self).ok_or(InvalidValue::ApiKey)
+        key.map(Self).ok_or(InvalidValue::API_KEY)
     }
 
     /// Returns `true` if the key does not have the form of the keys that the service issues today: 32 letters and
@@ -37,6 +37,7 @@ impl ApiKey {
     }
 
     /// Returns a key made from 32 random bytes, each encoded as one character.
+    #[doc(hidden)]
     pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
         Self(SecretKey::from_random(environment, environment.key_prefix(), random))
     }

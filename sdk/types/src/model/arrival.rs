@@ -29,7 +29,7 @@ wire_enum! {
 /// assert_eq!(arrival.kind, ArrivalKind::Delayed);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[cfg_attr(
     feature = "utoipa",
@@ -44,6 +44,7 @@ pub struct Arrival {
     pub date: NaiveDate,
 }
 
+#[doc(hidden)]
 impl Arrival {
     /// Returns a forecast for a day at the destination.
     pub fn new(kind: ArrivalKind, date: NaiveDate) -> Self {

@@ -11,17 +11,15 @@ use super::{InvalidValue, macros::checked_text};
 /// assert!(Awb::parse("176-12345676").is_err());
 /// # Ok::<(), parcelo::InvalidValue>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Awb(Box<str>);
 
 impl Awb {
     /// Parses an air waybill number, with or without its hyphen, and checks its last digit.
-    ///
-    /// Errors: [`InvalidValue::Awb`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let (airline, serial, number) = parts(text).ok_or(InvalidValue::Awb)?;
+        let (airline, serial, number) = parts(text).ok_or(InvalidValue::AWB)?;
         if check_digit(number) != number % 10 {
-            return Err(InvalidValue::Awb);
+            return Err(InvalidValue::AWB);
         }
         Ok(Self(format!("{airline}-{serial}").into()))
     }

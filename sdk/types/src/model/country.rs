@@ -18,8 +18,6 @@ impl CountryCode {
 
     /// Parses a code: two upper-case letters that ISO has assigned.
     ///
-    /// Errors: [`InvalidValue::CountryCode`].
-    ///
     /// ```
     /// # use parcelo::{CountryCode, Language};
     /// let peru = CountryCode::parse("PE")?;
@@ -28,7 +26,7 @@ impl CountryCode {
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        row(text).map(|row| Self(row.0)).ok_or(InvalidValue::CountryCode)
+        row(text).map(|row| Self(row.0)).ok_or(InvalidValue::COUNTRY_CODE)
     }
 
     /// Returns every assigned code, sorted.

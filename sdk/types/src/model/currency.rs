@@ -26,7 +26,7 @@ const WITHDRAWN: [&str; 5] = ["BGN", "CUC", "HRK", "SLL", "ZWL"];
 
 /// A currency code of ISO 4217, in upper case. A code that has been withdrawn can be parsed, but no new order can use
 /// it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CurrencyCode(&'static str);
 
 impl CurrencyCode {
@@ -34,8 +34,6 @@ impl CurrencyCode {
     pub const USD: Self = Self("USD");
 
     /// Parses a code, also one that was withdrawn.
-    ///
-    /// Errors: [`InvalidValue::CurrencyCode`].
     ///
     /// ```
     /// # use parcelo::CurrencyCode;
@@ -45,7 +43,7 @@ impl CurrencyCode {
     /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let known = KNOWN.binary_search(&text).ok().and_then(|index| KNOWN.get(index));
-        known.copied().map(Self).ok_or(InvalidValue::CurrencyCode)
+        known.copied().map(Self).ok_or(InvalidValue::CURRENCY_CODE)
     }
 
     /// Returns `true` if the currency is still in use. The kuna is not, since Croatia adopted the euro.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::RequestId;
 
 /// The envelope of a successful response: `{"success": true, "data": …, "meta": {"requestId": …}}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Envelope<T, M = Meta> {
@@ -17,6 +17,7 @@ pub struct Envelope<T, M = Meta> {
     pub meta: M,
 }
 
+#[doc(hidden)]
 impl<T, M> Envelope<T, M> {
     /// Returns the envelope of a success.
     pub fn new(data: T, meta: M) -> Self {
@@ -25,7 +26,7 @@ impl<T, M> Envelope<T, M> {
 }
 
 /// The metadata of a response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,6 +36,7 @@ pub struct Meta {
     pub request_id: RequestId,
 }
 
+#[doc(hidden)]
 impl Meta {
     /// Returns the metadata of a response with this request id.
     pub fn new(request_id: RequestId) -> Self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The environment of a key, a parcel or an event. The two environments share no data, and a key works in one of them
 /// (docs/api.md, Sandbox).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
@@ -16,6 +16,7 @@ pub enum Environment {
 
 impl Environment {
     /// Both environments.
+    #[doc(hidden)]
     pub const ALL: [Self; 2] = [Self::Production, Self::Sandbox];
 
     /// Returns the code in JSON: `production` or `sandbox`.
@@ -27,6 +28,7 @@ impl Environment {
     }
 
     /// Returns the prefix of the API keys of the environment.
+    #[doc(hidden)]
     pub const fn key_prefix(self) -> &'static str {
         match self {
             Self::Production => "pk_live_",
@@ -35,6 +37,7 @@ impl Environment {
     }
 
     /// Returns the number of requests per second that a key may make by default (spec: Limits).
+    #[doc(hidden)]
     pub const fn requests_per_second(self) -> u32 {
         match self {
             Self::Production => 50,
@@ -43,6 +46,7 @@ impl Environment {
     }
 
     /// Returns the environment that a key's prefix stands for.
+    #[doc(hidden)]
     pub fn of_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|environment| key.starts_with(environment.key_prefix()))
     }
@@ -54,8 +58,8 @@ impl std::fmt::Display for Environment {
     }
 }
 
-impl AsRef<str> for Environment {
-    fn as_ref(&self) -> &str {
+impl super::maybe_known::Spelled for Environment {
+    fn spelling(&self) -> &str {
         self.code()
     }
 }

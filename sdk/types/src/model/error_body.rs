@@ -35,7 +35,7 @@ wire_enum! {
 }
 
 /// One fault of a request: an element of `error.details.errors`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct FieldFault {
@@ -54,20 +54,9 @@ pub struct FieldFault {
     pub suggestion: Option<String>,
 }
 
-setters! { FieldFault {
-    /// Sets the value that was probably meant.
-    with_suggestion(suggestion: text);
-} }
-
+#[doc(hidden)]
 impl FieldFault {
     /// Returns a fault of the field at this path, with its message in English and Spanish.
-    ///
-    /// ```
-    /// # use parcelo::model::{FaultCode, FieldFault};
-    /// let texts = ("Is missing.", "Falta.");
-    /// let fault = FieldFault::new("receiver.phone", FaultCode::Required, texts);
-    /// assert_eq!(fault.message_es, "Falta.");
-    /// ```
     pub fn new(
         field: impl Into<String>,
         code: FaultCode,
@@ -77,6 +66,13 @@ impl FieldFault {
         Self { field: field.into(), code, message, message_es, suggestion: None }
     }
 
+    setters! {
+        /// Sets the value that was probably meant.
+        with_suggestion(suggestion: text);
+    }
+}
+
+impl FieldFault {
     fn unnamed() -> FaultCode {
         FaultCode::Unknown(String::new())
     }
@@ -88,6 +84,7 @@ impl FieldFault {
 }
 
 /// Converts a fault that cannot be read: it has no field, and its JSON is the message.
+#[doc(hidden)]
 impl From<Unreadable> for FieldFault {
     fn from(row: Unreadable) -> Self {
         let message = lenient::text(row.into_json());
@@ -97,7 +94,7 @@ impl From<Unreadable> for FieldFault {
 }
 
 /// A warning about something unlikely in an order that was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Warning {
@@ -113,6 +110,7 @@ pub struct Warning {
 
 impl Warning {
     /// Returns a warning about the field at this path, with its message in English and Spanish.
+    #[doc(hidden)]
     pub fn new(
         code: WarningCode,
         field: impl Into<String>,
@@ -128,6 +126,7 @@ impl Warning {
 }
 
 /// Converts a warning that cannot be read: it has no field, and its JSON is the message.
+#[doc(hidden)]
 impl From<Unreadable> for Warning {
     fn from(row: Unreadable) -> Self {
         let (code, message) = (WarningCode::Unknown(String::new()), lenient::text(row.into_json()));
@@ -213,26 +212,9 @@ pub struct ErrorBody {
     pub retry_after: Option<serde_json::Number>,
 }
 
-setters! { ErrorBody {
-    /// Sets the details.
-    with_details(details: some Value);
-    /// Sets the id to quote to support.
-    with_request_id(request_id: some RequestId);
-    /// Sets the whole seconds to wait before retrying.
-    with_retry_after(retry_after: some serde_json::Number);
-} }
-
+#[doc(hidden)]
 impl ErrorBody {
     /// Returns an error with this code and its message in English and Spanish.
-    ///
-    /// ```
-    /// use parcelo::ErrorCode;
-    /// use parcelo::model::{ErrorBody, RequestId};
-    ///
-    /// let error = ErrorBody::new("PARCEL_NOT_FOUND", ("No such parcel.", "No existe."));
-    /// let error = error.with_request_id(RequestId::unchecked("req_1"));
-    /// assert_eq!(error.known(), Some(ErrorCode::ParcelNotFound));
-    /// ```
     pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
         Self {
             code: code.into(),
@@ -244,6 +226,17 @@ impl ErrorBody {
         }
     }
 
+    setters! {
+        /// Sets the details.
+        with_details(details: some Value);
+        /// Sets the id to quote to support.
+        with_request_id(request_id: some RequestId);
+        /// Sets the whole seconds to wait before retrying.
+        with_retry_after(retry_after: some serde_json::Number);
+    }
+}
+
+impl ErrorBody {
     /// Returns the code, if this version knows it.
     pub fn known(&self) -> Option<ErrorCode> {
         ErrorCode::known(&self.code)
@@ -279,7 +272,7 @@ impl ErrorBody {
 
 /// A parcel that cannot be part of a manifest, or whose label cannot be downloaded: an element of
 /// `error.details.errors`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -296,6 +289,7 @@ pub struct RejectedParcel {
     pub error: ItemError,
 }
 
+#[doc(hidden)]
 impl RejectedParcel {
     /// Returns a parcel of the request with the reason why it cannot be part of the result.
     pub fn new(
@@ -306,12 +300,12 @@ impl RejectedParcel {
         let (field, tracking_number) = (field.into(), tracking_number.into());
         Self { field, tracking_number, status: None, error }
     }
-}
 
-setters! { RejectedParcel {
-    /// Sets the parcel's status.
-    with_status(status: some ParcelStatus);
-} }
+    setters! {
+        /// Sets the parcel's status.
+        with_status(status: some ParcelStatus);
+    }
+}
 
 /// An error response: `{"success": false, "error": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -324,6 +318,7 @@ pub struct ErrorEnvelope {
     pub error: ErrorBody,
 }
 
+#[doc(hidden)]
 impl ErrorEnvelope {
     /// Returns an error response.
     pub fn new(error: ErrorBody) -> Self {

@@ -7,11 +7,10 @@ macro_rules! catalogue {
         /// A code of the error catalogue (docs/api.md, Errors).
         ///
         /// ```
-        /// # use parcelo::{ErrorCode, Language};
+        /// # use parcelo::ErrorCode;
         /// let code = ErrorCode::RateLimitExceeded;
         /// assert_eq!((code.code(), code.status()), ("RATE_LIMIT_EXCEEDED", 429));
-        /// let text = code.text(Language::Es, &[("n", "3")]);
-        /// assert_eq!(text, "Demasiadas solicitudes. Reintente en 3 segundo(s).");
+        /// assert_eq!(ErrorCode::known("RATE_LIMIT_EXCEEDED"), Some(code));
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -21,6 +20,7 @@ macro_rules! catalogue {
 
         impl ErrorCode {
             /// Every code, in the order of the documentation.
+            #[doc(hidden)]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the code on the wire.
@@ -34,6 +34,7 @@ macro_rules! catalogue {
             }
 
             /// Returns the text with its `{placeholders}`.
+            #[doc(hidden)]
             pub const fn template(self, language: Language) -> &'static str {
                 match (self, language) {
                     $((Self::$variant, Language::En) => $en, (Self::$variant, Language::Es) => $es,)+
@@ -94,6 +95,7 @@ catalogue! {
     /// Some of the labels cannot be downloaded, so no file was created.
     LabelsRejected = "LABELS_REJECTED", 409, "No file was made: some of the labels cannot be downloaded.", "No se generó el archivo: algunas de las etiquetas no se pueden descargar.";
     /// The file is not the one that `If-Match` names.
+    #[doc(hidden)]
     PreconditionFailed = "PRECONDITION_FAILED", 412, "The file is not the version named in If-Match.", "El archivo no es la versión indicada en If-Match.";
     /// The parcel's status does not allow a reprint, because it is final.
     LabelNotReprintable = "LABEL_NOT_REPRINTABLE", 409, "The label of a parcel in status {status} cannot be reprinted.", "La etiqueta de un paquete en estado {status} no se puede reimprimir.";
@@ -102,32 +104,44 @@ catalogue! {
     /// The first request with this key has not finished yet.
     IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409, "A request with this idempotency key is still being processed.", "Una solicitud con esta clave de idempotencia aún se está procesando.";
     /// The state machine does not allow this status after the parcel's current one.
+    #[doc(hidden)]
     IllegalTransition = "ILLEGAL_TRANSITION", 409, "A parcel in status {from} cannot move to {to}.", "Un paquete en estado {from} no puede pasar a {to}.";
     /// The carrier key is missing or wrong.
+    #[doc(hidden)]
     CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
     /// The admin token is missing or wrong.
+    #[doc(hidden)]
     AdminAuthFailed = "ADMIN_AUTH_FAILED", 401, "Missing or invalid admin token (Authorization: Bearer adm_…).", "Falta el token de administración o no es válido (Authorization: Bearer adm_…).";
     /// The form of the dashboard was not sent from a page of the same session.
+    #[doc(hidden)]
     FormNotAccepted = "FORM_NOT_ACCEPTED", 403, "The form was not sent from a page of this session.", "El formulario no se envió desde una página de esta sesión.";
     /// No account has this name.
+    #[doc(hidden)]
     AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
     /// No API or carrier key has this id.
+    #[doc(hidden)]
     KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
     /// The API key is revoked, which is final: create a new one.
+    #[doc(hidden)]
     KeyRevoked = "KEY_REVOKED", 409, "This key is revoked and cannot get a new secret; create a new key.", "Esta clave está revocada y no puede recibir un secreto nuevo; cree otra clave.";
     /// The account has no webhook in this environment.
+    #[doc(hidden)]
     WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is configured in this environment.", "No hay un webhook configurado en este entorno.";
     /// The webhook has no event with this id.
+    #[doc(hidden)]
     EventNotFound = "EVENT_NOT_FOUND", 404, "No event with this id.", "No existe un evento con este identificador.";
     /// The webhook is disabled: enable it first.
+    #[doc(hidden)]
     WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
     /// The settings of the webhook cannot be read: set it up again.
+    #[doc(hidden)]
     WebhookUnreadable = "WEBHOOK_UNREADABLE", 409, "The webhook's settings cannot be read; set it up again.", "La configuración del webhook no se puede leer; configúrelo de nuevo.";
     /// The service failed; its log has the reason under the request id.
     InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
     /// The service is temporarily unavailable; `Retry-After` says when to try again.
     ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Temporarily unavailable.", "Servicio no disponible temporalmente.";
     /// The legacy API has been retired.
+    #[doc(hidden)]
     LegacySunset = "LEGACY_SUNSET", 410, "The legacy API has been retired; use /api/v1.", "La API anterior ya no está disponible; use /api/v1.";
 }
 
@@ -138,6 +152,7 @@ impl ErrorCode {
     }
 
     /// Returns the text in a language, with each `{name}` replaced by its value.
+    #[doc(hidden)]
     pub fn text(self, language: Language, values: &[(&str, &str)]) -> String {
         let mut text = self.template(language).to_owned();
         for (name, value) in values {

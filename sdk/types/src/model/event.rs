@@ -39,28 +39,18 @@ pub struct WebhookEvent {
     pub data: EventData,
 }
 
+#[doc(hidden)]
 impl WebhookEvent {
     /// Returns an event without an id.
-    ///
-    /// ```
-    /// use parcelo::Environment;
-    /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::{EventData, EventId, EventKind, WebhookEvent};
-    ///
-    /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
-    /// let id = EventId::unchecked("evt_1");
-    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id(id);
-    /// assert_eq!(event.data.kind(), EventKind::WebhookTest);
-    /// ```
     pub fn new(environment: Environment, timestamp: DateTime<Utc>, data: EventData) -> Self {
         Self { id: None, environment: environment.into(), timestamp, data }
     }
-}
 
-setters! { WebhookEvent {
-    /// Sets the id.
-    with_id(id: some EventId);
-} }
+    setters! {
+        /// Sets the id.
+        with_id(id: some EventId);
+    }
+}
 
 /// The data of an event, by its kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +80,7 @@ pub struct UnknownEvent {
     pub data: Value,
 }
 
+#[doc(hidden)]
 impl UnknownEvent {
     /// Returns a kind of event with its data.
     pub fn new(kind: impl Into<String>, data: Value) -> Self {
@@ -98,7 +89,7 @@ impl UnknownEvent {
 }
 
 /// A change of a parcel's status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -122,6 +113,7 @@ pub struct StatusChange {
     pub external_order_id: Option<String>,
 }
 
+#[doc(hidden)]
 impl StatusChange {
     /// Returns a change from one status to another, at a city and country.
     pub fn new(
@@ -140,19 +132,19 @@ impl StatusChange {
             external_order_id: None,
         }
     }
+
+    setters! {
+        /// Sets the position in the parcel's history, from 1.
+        with_sequence(sequence: some u32);
+        /// Sets further details.
+        with_description(description: text);
+        /// Sets the order's id in the caller's system.
+        with_external_order_id(external_order_id: text);
+    }
 }
 
-setters! { StatusChange {
-    /// Sets the position in the parcel's history, from 1.
-    with_sequence(sequence: some u32);
-    /// Sets further details.
-    with_description(description: text);
-    /// Sets the order's id in the caller's system.
-    with_external_order_id(external_order_id: text);
-} }
-
 /// The data of an event about a created order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -172,6 +164,7 @@ pub struct ParcelCreated {
     pub external_order_id: Option<String>,
 }
 
+#[doc(hidden)]
 impl ParcelCreated {
     /// Returns a created order: its label is generated.
     pub fn new(id: ParcelId, tracking_number: TrackingNumber, country: CountryCode) -> Self {
@@ -179,17 +172,17 @@ impl ParcelCreated {
         let country = country.into();
         Self { id, tracking_number, status, country, external_order_id: None }
     }
+
+    setters! {
+        /// Sets the status.
+        with_status(status: ParcelStatus);
+        /// Sets the order's id in the caller's system.
+        with_external_order_id(external_order_id: text);
+    }
 }
 
-setters! { ParcelCreated {
-    /// Sets the status.
-    with_status(status: ParcelStatus);
-    /// Sets the order's id in the caller's system.
-    with_external_order_id(external_order_id: text);
-} }
-
 /// The data of an event about a voided order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -206,33 +199,47 @@ pub struct ParcelVoided {
     pub external_order_id: Option<String>,
 }
 
+#[doc(hidden)]
 impl ParcelVoided {
     /// Returns a voided order with its previous status.
     pub fn new(tracking_number: TrackingNumber, previous_status: ParcelStatus) -> Self {
         Self { tracking_number, previous_status, reason: None, external_order_id: None }
     }
+
+    setters! {
+        /// Sets the reason.
+        with_reason(reason: text);
+        /// Sets the order's id in the caller's system.
+        with_external_order_id(external_order_id: text);
+    }
 }
 
-setters! { ParcelVoided {
-    /// Sets the reason.
-    with_reason(reason: text);
-    /// Sets the order's id in the caller's system.
-    with_external_order_id(external_order_id: text);
-} }
-
 impl EventData {
-    /// Returns the kind.
+    /// Returns the code of the kind in JSON, such as `parcel.created`.
     ///
     /// ```
-    /// use parcelo::model::{EventData, EventKind, WebhookEvent};
+    /// use parcelo::model::{EventData, WebhookEvent};
     ///
     /// let body = r#"{"event": "parcel.weighed", "environment": "sandbox",
     ///     "timestamp": "2026-01-10T15:05:00.000Z", "data": {"grams": 1250}}"#;
     /// let event: WebhookEvent = serde_json::from_str(body)?; // a kind from the future
-    /// assert_eq!(event.data.kind(), EventKind::from("parcel.weighed"));
+    /// assert_eq!(event.data.code(), "parcel.weighed");
     /// assert!(matches!(event.data, EventData::Unknown(it) if it.data["grams"] == 1250));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
+    pub fn code(&self) -> &str {
+        match self {
+            Self::StatusChanged(_) => EventKind::ParcelStatusChanged.code(),
+            Self::ParcelCreated(_) => EventKind::ParcelCreated.code(),
+            Self::ParcelVoided(_) => EventKind::ParcelVoided.code(),
+            Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted.code(),
+            Self::Test => EventKind::WebhookTest.code(),
+            Self::Unknown(event) => &event.kind,
+        }
+    }
+
+    /// Returns the kind.
+    #[doc(hidden)]
     pub fn kind(&self) -> EventKind {
         match self {
             Self::StatusChanged(_) => EventKind::ParcelStatusChanged,

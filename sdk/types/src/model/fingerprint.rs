@@ -15,7 +15,7 @@ pub type Fingerprint = [u8; 32];
 /// Returns the fingerprint of a request: of its body, and of the variable part of its path, such as a tracking number.
 ///
 /// ```
-/// # use parcelo::model::fingerprint;
+/// # use parcelo_types::internal::fingerprint;
 /// # use serde_json::json;
 /// let one = json!({"a": 1.0, "b": null, "idempotencyKey": "first-key"});
 /// let two = json!({"idempotencyKey": "other-key", "a": 1});

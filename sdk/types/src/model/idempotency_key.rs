@@ -43,19 +43,20 @@ struct Inner {
 
 impl IdempotencyKey {
     /// Minimum length of a key, in characters.
+    #[doc(hidden)]
     pub const MIN: usize = 8;
     /// Maximum length of a key, in characters.
+    #[doc(hidden)]
     pub const MAX: usize = 64;
     /// Time for which the server remembers a key after it was first sent.
+    #[doc(hidden)]
     pub const LIFETIME: TimeDelta = TimeDelta::hours(24);
 
     /// Parses a key. The text is not trimmed.
-    ///
-    /// Errors: [`InvalidValue::IdempotencyKey`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let fits = (Self::MIN..=Self::MAX).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        if fits { Ok(Self::new(text.into())) } else { Err(InvalidValue::IdempotencyKey) }
+        if fits { Ok(Self::new(text.into())) } else { Err(InvalidValue::IDEMPOTENCY_KEY) }
     }
 
     /// Returns the key of `external_id` within `namespace`: the same two texts always give the same key, so running an

@@ -16,26 +16,25 @@ fn has_form(text: &str, prefix: &str) -> bool {
 }
 
 macro_rules! ids {
-    ($($(#[$meta:meta])* $name:ident = $prefix:literal, $example:literal;)+) => {$(
+    ($($(#[$meta:meta])* $name:ident = $prefix:literal, $error:ident, $example:literal;)+) => {$(
         $(#[$meta])*
         ///
         /// An id from a response is kept as the service sent it, whatever its form.
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name(Box<str>);
 
         impl $name {
             #[doc = concat!("Parses an id: `", $prefix, "` and 1-64 letters and digits.")]
-            ///
-            #[doc = concat!("Errors: [`InvalidValue::", stringify!($name), "`].")]
             pub fn parse(text: &str) -> Result<Self, InvalidValue> {
                 if has_form(text, $prefix) {
                     Ok(Self(text.into()))
                 } else {
-                    Err(InvalidValue::$name)
+                    Err(InvalidValue::$error)
                 }
             }
 
-            /// Returns this text as an id without checking its form: for ids that were stored elsewhere.
+            /// Returns this text as an id without checking its form.
+            #[doc(hidden)]
             pub fn unchecked(text: impl Into<Box<str>>) -> Self {
                 Self(text.into())
             }
@@ -49,18 +48,6 @@ macro_rules! ids {
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, concat!(stringify!($name), "({})"), self.0)
-            }
-        }
-
-        impl PartialEq<str> for $name {
-            fn eq(&self, other: &str) -> bool {
-                self.as_str() == other
-            }
-        }
-
-        impl PartialEq<&str> for $name {
-            fn eq(&self, other: &&str) -> bool {
-                self.as_str() == *other
             }
         }
 
@@ -80,11 +67,11 @@ ids! {
     /// ```
     /// # use parcelo::model::ParcelId;
     /// let id = ParcelId::parse("par_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?;
-    /// assert_eq!(id, "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F");
+    /// assert_eq!(id.as_str(), "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F");
     /// assert!(ParcelId::parse("man_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_err());
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
-    ParcelId = "par_", "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    ParcelId = "par_", PARCEL_ID, "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
     /// The id of a manifest: `man_…`.
     ///
     /// ```
@@ -92,25 +79,24 @@ ids! {
     /// assert!(ManifestId::parse("man_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_ok());
     /// assert!(ManifestId::parse("176-12345675").is_err()); // an air waybill
     /// ```
-    ManifestId = "man_", "man_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    ManifestId = "man_", MANIFEST_ID, "man_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
     /// The id of an event: `evt_…`.
     ///
     /// ```
     /// # use parcelo::model::EventId;
-    /// let first = EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?;
-    /// assert!(first < EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0G")?);
-    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// assert!(EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_ok());
     /// ```
-    EventId = "evt_", "evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    EventId = "evt_", EVENT_ID, "evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
     /// The id of a request, to quote to support: `req_…`.
     ///
     /// ```
     /// # use parcelo::model::RequestId;
-    /// let id = RequestId::unchecked("7d2f-of-a-proxy");
+    /// let id: RequestId = serde_json::from_str("\"7d2f-of-a-proxy\"")?; // in a response
     /// assert_eq!(id.to_string(), "7d2f-of-a-proxy");
     /// assert!(RequestId::parse(id.as_str()).is_err());
+    /// # Ok::<(), serde_json::Error>(())
     /// ```
-    RequestId = "req_", "req_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    RequestId = "req_", REQUEST_ID, "req_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
 }
 
 #[cfg(test)]
@@ -120,15 +106,15 @@ mod tests {
     #[test]
     fn parsed_ids_are_validated_but_ids_in_responses_are_not() {
         for good in ["par_1", "par_01KEBQ5R8T", &format!("par_{}", "a".repeat(64))] {
-            assert_eq!(ParcelId::parse(good).unwrap(), *good);
+            assert_eq!(ParcelId::parse(good).unwrap().as_str(), good);
         }
         for bad in
             ["", "par_", "PAR_1", "man_1", "par_1/2", "par_ñ", &format!("par_{}", "a".repeat(65))]
         {
-            assert_eq!(ParcelId::parse(bad), Err(InvalidValue::ParcelId), "{bad}");
+            assert_eq!(ParcelId::parse(bad), Err(InvalidValue::PARCEL_ID), "{bad}");
             let read: ParcelId = serde_json::from_value(bad.into()).unwrap();
             assert_eq!(serde_json::to_value(&read).unwrap(), bad);
         }
-        assert_eq!(serde_json::from_str::<ParcelId>("7").unwrap(), "7");
+        assert_eq!(serde_json::from_str::<ParcelId>("7").unwrap().as_str(), "7");
     }
 }

@@ -7,7 +7,7 @@ use super::ErrorCode;
 use super::lenient;
 
 /// An error of one item of a list, in the response to the whole list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ItemError {
@@ -24,6 +24,7 @@ pub struct ItemError {
     pub message_es: String,
 }
 
+#[doc(hidden)]
 impl ItemError {
     /// Returns an error with a code and messages in English and Spanish.
     pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {

@@ -29,7 +29,7 @@ use super::time;
 /// assert!(key.may_have_executed());
 /// # Ok::<(), parcelo::InvalidValue>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyState {
     #[serde(

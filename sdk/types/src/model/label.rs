@@ -41,7 +41,7 @@ impl LabelFormat {
         Self::ALL
             .into_iter()
             .find(|format| format.code().eq_ignore_ascii_case(text))
-            .ok_or(InvalidValue::LabelFormat)
+            .ok_or(InvalidValue::LABEL_FORMAT)
     }
 
     /// Returns the name on the wire: `PDF`, `ZPL`, `PNG`.
@@ -78,8 +78,8 @@ impl std::fmt::Display for LabelFormat {
     }
 }
 
-impl AsRef<str> for LabelFormat {
-    fn as_ref(&self) -> &str {
+impl super::maybe_known::Spelled for LabelFormat {
+    fn spelling(&self) -> &str {
         self.code()
     }
 }
@@ -166,39 +166,8 @@ pub struct LabelMetadata {
     pub voided_at: Option<DateTime<Utc>>,
 }
 
-setters! { LabelMetadata {
-    /// Sets whether the label can be used.
-    with_status(status: LabelStatus);
-    /// Sets the version, from 1.
-    with_version(version: u32);
-    /// Sets the number of reprints.
-    with_reprint_count(reprint_count: u32);
-    /// Sets the size.
-    with_size(size: LabelSize);
-    /// Sets the dots per inch.
-    with_dpi(dpi: u32);
-    /// Sets the barcode.
-    with_barcode(barcode: Barcode);
-    /// Sets the QR code.
-    with_qr_code(qr_code: QrCode);
-    /// Sets whether the label is marked SANDBOX.
-    with_sandbox(sandbox: bool);
-    /// Sets the available formats.
-    with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
-    /// Sets the URL of the file.
-    with_label_url(label_url: link);
-    /// Sets the URL of each format.
-    with_downloads(downloads: some Downloads);
-    /// Sets the time of generation.
-    with_created_at(created_at: DateTime<Utc>);
-    /// Sets the time of the last reprint.
-    with_last_reprinted_at(last_reprinted_at: some DateTime<Utc>);
-    /// Sets the time at which the order was voided.
-    with_voided_at(voided_at: some DateTime<Utc>);
-} }
-
 /// The size of a label in both units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -213,6 +182,7 @@ pub struct LabelSize {
     pub height_mm: u32,
 }
 
+#[doc(hidden)]
 impl LabelSize {
     /// The size of every label (spec: Label).
     pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
@@ -223,21 +193,12 @@ impl LabelSize {
     }
 }
 
+#[doc(hidden)]
 impl LabelMetadata {
     /// The resolution of every label, in dots per inch (spec: Label).
     pub const DPI: u32 = 203;
 
     /// Returns the first version of a parcel's label, usable and in every format, made at the beginning of 1970.
-    ///
-    /// ```
-    /// use parcelo::TrackingNumber;
-    /// use parcelo::model::LabelMetadata;
-    ///
-    /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
-    /// let label = LabelMetadata::new("lbl_1", number).with_version(2).with_reprint_count(1);
-    /// assert_eq!((label.barcode.value.as_str(), label.sandbox), ("SB-SUCCESS-0001", true));
-    /// # Ok::<(), parcelo::InvalidValue>(())
-    /// ```
     pub fn new(label_id: impl Into<String>, tracking_number: TrackingNumber) -> Self {
         Self {
             label_id: label_id.into(),
@@ -258,10 +219,41 @@ impl LabelMetadata {
             voided_at: None,
         }
     }
+
+    setters! {
+        /// Sets whether the label can be used.
+        with_status(status: LabelStatus);
+        /// Sets the version, from 1.
+        with_version(version: u32);
+        /// Sets the number of reprints.
+        with_reprint_count(reprint_count: u32);
+        /// Sets the size.
+        with_size(size: LabelSize);
+        /// Sets the dots per inch.
+        with_dpi(dpi: u32);
+        /// Sets the barcode.
+        with_barcode(barcode: Barcode);
+        /// Sets the QR code.
+        with_qr_code(qr_code: QrCode);
+        /// Sets whether the label is marked SANDBOX.
+        with_sandbox(sandbox: bool);
+        /// Sets the available formats.
+        with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
+        /// Sets the URL of the file.
+        with_label_url(label_url: link);
+        /// Sets the URL of each format.
+        with_downloads(downloads: some Downloads);
+        /// Sets the time of generation.
+        with_created_at(created_at: DateTime<Utc>);
+        /// Sets the time of the last reprint.
+        with_last_reprinted_at(last_reprinted_at: some DateTime<Utc>);
+        /// Sets the time at which the order was voided.
+        with_voided_at(voided_at: some DateTime<Utc>);
+    }
 }
 
 /// The barcode of a label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Barcode {
@@ -271,6 +263,7 @@ pub struct Barcode {
     pub value: String,
 }
 
+#[doc(hidden)]
 impl Barcode {
     /// Returns a barcode of this kind with this content.
     pub fn new(symbology: impl Into<String>, value: impl Into<String>) -> Self {
@@ -279,7 +272,7 @@ impl Barcode {
 }
 
 /// The QR code of a label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct QrCode {
@@ -287,6 +280,7 @@ pub struct QrCode {
     pub content: String,
 }
 
+#[doc(hidden)]
 impl QrCode {
     /// Returns a QR code with this content.
     pub fn new(content: impl Into<String>) -> Self {
@@ -295,7 +289,7 @@ impl QrCode {
 }
 
 /// The URL of each format of a label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
@@ -311,6 +305,7 @@ pub struct Downloads {
     pub png: LabelLink,
 }
 
+#[doc(hidden)]
 impl Downloads {
     /// Returns the URLs of the PDF, the ZPL and the PNG file.
     pub fn new(
@@ -325,7 +320,7 @@ impl Downloads {
 /// A request to reprint a label (docs/api.md, Reprint a label).
 ///
 /// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "utoipa",
     derive(utoipa::ToSchema),
@@ -347,17 +342,15 @@ impl ReprintRequest {
     pub fn new(idempotency_key: IdempotencyKey) -> Self {
         Self { idempotency_key, reason: None }
     }
+
+    setters! {
+        /// Sets the reason, at most 255 characters.
+        with_reason(reason: text);
+    }
 }
 
-setters! { ReprintRequest {
-    /// Sets the idempotency key.
-    with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// Sets the reason, at most 255 characters.
-    with_reason(reason: text);
-} }
-
 /// A request for the labels of up to 100 parcels as one file (docs/api.md, Download many labels).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -370,14 +363,15 @@ pub struct LabelBatchRequest {
     pub format: LabelFormat,
 }
 
+#[doc(hidden)]
 impl LabelBatchRequest {
     /// Returns a request for these labels as a PDF.
     pub fn new(tracking_numbers: Vec<String>) -> Self {
         Self { tracking_numbers, format: LabelFormat::Pdf }
     }
-}
 
-setters! { LabelBatchRequest {
-    /// Sets the format.
-    with_format(format: LabelFormat);
-} }
+    setters! {
+        /// Sets the format.
+        with_format(format: LabelFormat);
+    }
+}

@@ -1,22 +1,22 @@
 //! The link to a label file, which opens without an API key.
 
-use std::{fmt, ops::Deref};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// The link to a label file. It opens without the API key, so treat it as a secret: the label shows the
 /// receiver's name, address and telephone number.
 ///
-/// It dereferences to its text. `Debug` masks the query, which contains the link's signature.
+/// `Debug` masks the query, which contains the link's signature.
 ///
 /// ```
 /// use parcelo::model::LabelLink;
 ///
 /// let link = LabelLink::from("https://labels.example/EC7K2M9QX4T8WD0.pdf?sig=9f86d081");
 /// assert_eq!(format!("{link:?}"), r#""https://labels.example/EC7K2M9QX4T8WD0.pdf?***""#);
-/// assert!(link.ends_with("?sig=9f86d081"));
+/// assert!(link.as_str().ends_with("?sig=9f86d081"));
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LabelLink(String);
 
@@ -42,14 +42,6 @@ impl fmt::Display for LabelLink {
     }
 }
 
-impl Deref for LabelLink {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
 impl From<String> for LabelLink {
     fn from(link: String) -> Self {
         Self(link)
@@ -59,11 +51,5 @@ impl From<String> for LabelLink {
 impl From<&str> for LabelLink {
     fn from(link: &str) -> Self {
         Self(link.to_owned())
-    }
-}
-
-impl From<LabelLink> for String {
-    fn from(link: LabelLink) -> Self {
-        link.0
     }
 }

@@ -26,6 +26,7 @@ impl Language {
     }
 
     /// Returns the text in this language, of the two.
+    #[doc(hidden)]
     pub fn pick<T>(self, en: T, es: T) -> T {
         match self {
             Self::En => en,
@@ -42,6 +43,7 @@ impl Language {
     /// assert_eq!(Language::from_header("*, es;q=0.1"), Language::En);
     /// assert_eq!(Language::from_header("de"), Language::En);
     /// ```
+    #[doc(hidden)]
     pub fn from_header(header: &str) -> Self {
         let entries = || header.split(',').filter_map(weighted);
         let named = || entries().filter_map(|(language, weight)| Some((language?, weight)));

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// JSON from the service that this version of the crate cannot parse, unchanged.
 ///
 /// `Display` and `Debug` do not show it: it may hold personal data, or the link to a label.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(transparent)]
 #[error(
     "the response holds something that this version of parcelo cannot read; is there a newer one?"

@@ -37,20 +37,6 @@ macro_rules! wire_enum {
             }
         }
 
-        impl From<String> for $name {
-            fn from(word: String) -> Self {
-                Self::from(word.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = std::convert::Infallible;
-
-            fn from_str(word: &str) -> Result<Self, Self::Err> {
-                Ok(Self::from(word))
-            }
-        }
-
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.code())
@@ -100,28 +86,6 @@ macro_rules! text_traits {
             }
         }
 
-        impl TryFrom<&str> for $name {
-            type Error = crate::model::InvalidValue;
-
-            fn try_from(text: &str) -> Result<Self, Self::Error> {
-                Self::parse(text)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = crate::model::InvalidValue;
-
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                Self::parse(&text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(value: $name) -> Self {
-                value.as_str().to_owned()
-            }
-        }
-
         #[cfg(feature = "utoipa")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
@@ -132,8 +96,8 @@ macro_rules! text_traits {
         #[cfg(feature = "utoipa")]
         impl utoipa::ToSchema for $name {}
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
+        impl crate::model::maybe_known::Spelled for $name {
+            fn spelling(&self) -> &str {
                 self.as_str()
             }
         }
@@ -160,14 +124,13 @@ macro_rules! checked_text {
     };
 }
 
-/// Generates the `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
-/// literal. The types: `text` is an `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`, `some T` an
-/// `Option<T>`, and any other type is used as it is.
+/// Generates the `with_…` setters of a struct that is `#[non_exhaustive]`, inside its `impl`, so that others can fill it
+/// without a literal: a request's for everyone, a response's, which are hidden, for the service. The types: `text` is an
+/// `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`, `some T` an `Option<T>`, and any other type is
+/// used as it is.
 macro_rules! setters {
-    ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
-        impl $name {
-            $($crate::model::macros::setter! { $(#[$doc])* $setter $field $($of)+ })+
-        }
+    ($($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+) => {
+        $($crate::model::macros::setter! { $(#[$doc])* $setter $field $($of)+ })+
     };
 }
 

@@ -12,7 +12,7 @@ use super::{
 /// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
 ///
 /// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "utoipa",
     derive(utoipa::ToSchema),
@@ -77,26 +77,20 @@ impl ManifestRequest {
             reference: None,
         }
     }
-}
 
-setters! { ManifestRequest {
-    /// Sets the idempotency key.
-    with_idempotency_key(idempotency_key: some IdempotencyKey);
-    /// Sets the air waybill.
-    with_awb_number(awb_number: Awb);
-    /// Sets the parcels, without repetition.
-    with_tracking_numbers(tracking_numbers: Vec<String>);
-    /// Sets the flight, by airline code and number: `EK213`.
-    with_flight_number(flight_number: text);
-    /// Sets the day of departure.
-    with_departure_date(departure_date: some NaiveDate);
-    /// Sets the origin airport, by its IATA code.
-    with_origin_airport(origin_airport: text);
-    /// Sets the destination airport, by its IATA code.
-    with_destination_airport(destination_airport: text);
-    /// Sets the caller's reference, at most 100 characters.
-    with_reference(reference: text);
-} }
+    setters! {
+        /// Sets the flight, by airline code and number: `EK213`.
+        with_flight_number(flight_number: text);
+        /// Sets the day of departure.
+        with_departure_date(departure_date: some NaiveDate);
+        /// Sets the origin airport, by its IATA code.
+        with_origin_airport(origin_airport: text);
+        /// Sets the destination airport, by its IATA code.
+        with_destination_airport(destination_airport: text);
+        /// Sets the caller's reference, at most 100 characters.
+        with_reference(reference: text);
+    }
+}
 
 wire_enum! {
     /// The status of a manifest.
@@ -107,7 +101,7 @@ wire_enum! {
 }
 
 /// A submitted manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -160,21 +154,9 @@ pub struct Manifest {
     pub warnings: Vec<Warning>,
 }
 
+#[doc(hidden)]
 impl Manifest {
     /// Returns a manifest of these parcels, without weight, value and destinations, submitted at this time.
-    ///
-    /// ```
-    /// use parcelo::{Awb, TrackingNumber};
-    /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::{Manifest, ManifestId};
-    ///
-    /// let parcels = vec![TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
-    /// let awb = Awb::parse("176-12345675")?;
-    /// let id = ManifestId::unchecked("man_1");
-    /// let manifest = Manifest::new(id, awb, parcels, DateTime::UNIX_EPOCH);
-    /// assert_eq!(manifest.with_flight_number("EK213").parcel_count, 1);
-    /// # Ok::<(), parcelo::InvalidValue>(())
-    /// ```
     pub fn new(
         manifest_id: ManifestId,
         awb_number: Awb,
@@ -199,33 +181,33 @@ impl Manifest {
             warnings: Vec::new(),
         }
     }
+
+    setters! {
+        /// Sets the status.
+        with_status(status: ManifestStatus);
+        /// Sets the weight in kilograms.
+        with_total_weight_kg(total_weight_kg: Decimal);
+        /// Sets the declared values, one sum for each currency.
+        with_declared_values(declared_values: Vec<Row<DeclaredValue>>);
+        /// Sets the destination countries, without repetition.
+        with_destination_countries(destination_countries: Vec<MaybeKnown<CountryCode>>);
+        /// Sets the flight.
+        with_flight_number(flight_number: text);
+        /// Sets the day of departure.
+        with_departure_date(departure_date: some NaiveDate);
+        /// Sets the origin airport, by its IATA code.
+        with_origin_airport(origin_airport: text);
+        /// Sets the destination airport, by its IATA code.
+        with_destination_airport(destination_airport: text);
+        /// Sets the caller's reference.
+        with_reference(reference: text);
+        /// Sets the warnings.
+        with_warnings(warnings: Vec<Warning>);
+    }
 }
 
-setters! { Manifest {
-    /// Sets the status.
-    with_status(status: ManifestStatus);
-    /// Sets the weight in kilograms.
-    with_total_weight_kg(total_weight_kg: Decimal);
-    /// Sets the declared values, one sum for each currency.
-    with_declared_values(declared_values: Vec<Row<DeclaredValue>>);
-    /// Sets the destination countries, without repetition.
-    with_destination_countries(destination_countries: Vec<MaybeKnown<CountryCode>>);
-    /// Sets the flight.
-    with_flight_number(flight_number: text);
-    /// Sets the day of departure.
-    with_departure_date(departure_date: some NaiveDate);
-    /// Sets the origin airport, by its IATA code.
-    with_origin_airport(origin_airport: text);
-    /// Sets the destination airport, by its IATA code.
-    with_destination_airport(destination_airport: text);
-    /// Sets the caller's reference.
-    with_reference(reference: text);
-    /// Sets the warnings.
-    with_warnings(warnings: Vec<Warning>);
-} }
-
 /// A sum of money in one currency.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct DeclaredValue {
@@ -237,6 +219,7 @@ pub struct DeclaredValue {
     pub amount: Decimal,
 }
 
+#[doc(hidden)]
 impl DeclaredValue {
     /// Returns a sum in a currency.
     pub fn new(currency: CurrencyCode, amount: Decimal) -> Self {

@@ -24,7 +24,7 @@ use super::{CountryCode, Language, lenient};
 /// assert_eq!((new.known(), new.as_str()), (None, "XYZ"));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MaybeKnown<T> {
     /// A value that this version knows.
     Known(T),
@@ -42,14 +42,20 @@ impl<T> MaybeKnown<T> {
     }
 }
 
-impl<T: AsRef<str>> MaybeKnown<T> {
+impl<T: Spelled> MaybeKnown<T> {
     /// Returns the value as the service spells it.
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Known(value) => value.as_ref(),
+            Self::Known(value) => value.spelling(),
             Self::Unknown(text) => text,
         }
     }
+}
+
+/// A value of which a response may have one that this version does not know. Only types of this crate implement it.
+pub trait Spelled {
+    /// Returns the value as the service spells it.
+    fn spelling(&self) -> &str;
 }
 
 impl MaybeKnown<CountryCode> {

@@ -51,7 +51,8 @@ macro_rules! operations {
         ///
         /// ```
         /// # use parcelo::Operation;
-        /// assert_eq!(Operation::CreateOrder.path(), "/api/v1/orders/create");
+        /// assert_eq!(Operation::CreateOrder.name(), "CreateOrder");
+        /// assert!(!Operation::ResetSandbox.is_repeatable());
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -61,6 +62,7 @@ macro_rules! operations {
 
         impl Operation {
             /// Every operation, in the order of the documentation.
+            #[doc(hidden)]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the operation's name, as in `CreateOrder`.
@@ -69,21 +71,25 @@ macro_rules! operations {
             }
 
             /// Returns the HTTP method.
+            #[doc(hidden)]
             pub const fn method(self) -> Method {
                 match self { $(Self::$variant => Method::$method,)+ }
             }
 
             /// Returns the path, its parameters in braces: `/api/v1/tracking/{trackingNumber}`.
+            #[doc(hidden)]
             pub const fn path(self) -> &'static str {
                 match self { $(Self::$variant => $path,)+ }
             }
 
             /// Returns the authentication that the operation requires.
+            #[doc(hidden)]
             pub const fn auth(self) -> Auth {
                 match self { $(Self::$variant => Auth::$auth,)+ }
             }
 
             /// Returns how the operation uses an idempotency key.
+            #[doc(hidden)]
             pub const fn idempotency(self) -> Idempotency {
                 match self { $(Self::$variant => Idempotency::$idempotency,)+ }
             }
@@ -116,6 +122,7 @@ operations! {
     /// Reprint a label.
     ReprintLabel: Post "/api/v1/labels/{trackingNumber}/reprint", ApiKey, Required;
     /// Track one parcel without an API key.
+    #[doc(hidden)]
     PublicTracking: Get "/track/{trackingNumber}", Public, Reads;
     /// Check the API key.
     Health: Get "/api/v1/health", ApiKey, Reads;
@@ -124,14 +131,19 @@ operations! {
     /// Delete all data of the caller's sandbox.
     ResetSandbox: Post "/api/v1/sandbox/reset", ApiKey, None;
     /// Report a carrier's scans.
+    #[doc(hidden)]
     PushCarrierEvents: Post "/carrier/v1/events", CarrierKey, None;
     /// Create an order through the legacy API.
+    #[doc(hidden)]
     LegacyCreateOrder: Post "/api/orders", ApiKey, Optional;
     /// Void an order through the legacy API.
+    #[doc(hidden)]
     LegacyCancelOrder: Post "/api/orders/{tracking_number}/cancel", ApiKey, Optional;
     /// Track up to 20 parcels through the legacy API.
+    #[doc(hidden)]
     LegacyTracking: Get "/api/tracking", ApiKey, Reads;
     /// Download a label file by its name.
+    #[doc(hidden)]
     LegacyLabel: Get "/api/labels/{file}", ApiKey, Reads;
 }
 
@@ -144,6 +156,7 @@ impl Operation {
     /// assert_eq!(path, "/api/v1/tracking/EC7K2M9QX4T8WD0");
     /// assert_eq!(Operation::GetTracking.path_of("../x"), "/api/v1/tracking/..%2Fx");
     /// ```
+    #[doc(hidden)]
     pub fn path_of(self, parameter: &str) -> String {
         let path = self.path();
         match (path.find('{'), path.find('}')) {
@@ -157,6 +170,7 @@ impl Operation {
     }
 
     /// Returns `true` for the operations of the legacy API, which new programs should not use.
+    #[doc(hidden)]
     pub const fn is_legacy(self) -> bool {
         matches!(
             self,

@@ -205,6 +205,7 @@ pub struct ParcelDetails {
 
 impl ParcelDetails {
     /// Kilograms in one pound, exactly.
+    #[doc(hidden)]
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
     /// Returns the weight in kilograms, whichever unit it was given in, rounded to a gram; `None` without a weight,
@@ -231,7 +232,7 @@ impl ParcelDetails {
 ///
 /// It exists even if other fields of the response cannot be read, so only its tracking number must be readable. If
 /// another field cannot be read, `id` is empty, `status` is `Unknown`, and `label_url` and `created_at` are `None`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "utoipa",
     derive(utoipa::ToSchema),
@@ -264,6 +265,7 @@ pub struct Parcel {
     pub created_at: Option<DateTime<Utc>>,
 }
 
+#[doc(hidden)]
 impl Parcel {
     fn without_id() -> ParcelId {
         ParcelId::unchecked("")
@@ -274,18 +276,6 @@ impl Parcel {
     }
 
     /// Returns a parcel with its label.
-    ///
-    /// ```
-    /// use parcelo::{Parcel, TrackingNumber};
-    /// use parcelo::model::{CreatedOrder, ParcelId};
-    ///
-    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-    /// let id = ParcelId::unchecked("par_1");
-    /// let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
-    /// let created = CreatedOrder::new(parcel); // for a test of your own
-    /// assert!(created.warnings.is_empty());
-    /// # Ok::<(), parcelo::InvalidValue>(())
-    /// ```
     pub fn new(
         id: ParcelId,
         tracking_number: TrackingNumber,
@@ -299,17 +289,17 @@ impl Parcel {
             created_at: None,
         }
     }
+
+    setters! {
+        /// Sets the status.
+        with_status(status: ParcelStatus);
+        /// Sets the time of creation.
+        with_created_at(created_at: some DateTime<Utc>);
+    }
 }
 
-setters! { Parcel {
-    /// Sets the status.
-    with_status(status: ParcelStatus);
-    /// Sets the time of creation.
-    with_created_at(created_at: some DateTime<Utc>);
-} }
-
 /// The response to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CreatedOrder {
@@ -322,17 +312,18 @@ pub struct CreatedOrder {
     pub warnings: Vec<Warning>,
 }
 
+#[doc(hidden)]
 impl CreatedOrder {
     /// Returns the response to an order without warnings.
     pub fn new(parcel: Parcel) -> Self {
         Self { success: true, parcel, warnings: Vec::new() }
     }
-}
 
-setters! { CreatedOrder {
-    /// Sets the warnings.
-    with_warnings(warnings: Vec<Warning>);
-} }
+    setters! {
+        /// Sets the warnings.
+        with_warnings(warnings: Vec<Warning>);
+    }
+}
 
 impl std::fmt::Debug for OrderRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

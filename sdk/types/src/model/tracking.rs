@@ -10,7 +10,7 @@ use super::{
 };
 
 /// A parcel's status, and its history on request (docs/api.md, Track a parcel).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -36,20 +36,9 @@ pub struct TrackingRecord {
     pub history: Option<Vec<Row<HistoryEntry>>>,
 }
 
+#[doc(hidden)]
 impl TrackingRecord {
     /// Returns a parcel's status, named in English, and its estimated delivery, without a history.
-    ///
-    /// ```
-    /// use parcelo::{ParcelStatus, TrackingNumber};
-    /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::TrackingRecord;
-    ///
-    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-    /// let day = DateTime::UNIX_EPOCH.fixed_offset();
-    /// let record = TrackingRecord::new(number, ParcelStatus::OutForDelivery, day);
-    /// assert_eq!(record.status_name, "Out for delivery");
-    /// # Ok::<(), parcelo::InvalidValue>(())
-    /// ```
     pub fn new(
         tracking_number: TrackingNumber,
         status: ParcelStatus,
@@ -65,19 +54,19 @@ impl TrackingRecord {
             history: None,
         }
     }
+
+    setters! {
+        /// Sets the status's name.
+        with_status_name(status_name: string);
+        /// Sets the forecast of the arrival.
+        with_arrival(arrival: some Arrival);
+        /// Sets the history, oldest event first.
+        with_history(history: some Vec<Row<HistoryEntry>>);
+    }
 }
 
-setters! { TrackingRecord {
-    /// Sets the status's name.
-    with_status_name(status_name: string);
-    /// Sets the forecast of the arrival.
-    with_arrival(arrival: some Arrival);
-    /// Sets the history, oldest event first.
-    with_history(history: some Vec<Row<HistoryEntry>>);
-} }
-
 /// One event of a parcel's history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -99,6 +88,7 @@ pub struct HistoryEntry {
     pub sequence: Option<u32>,
 }
 
+#[doc(hidden)]
 impl HistoryEntry {
     /// Returns an event at a time and place; its status is named in English.
     pub fn new(
@@ -115,19 +105,19 @@ impl HistoryEntry {
             sequence: None,
         }
     }
+
+    setters! {
+        /// Sets the status's name.
+        with_status_name(status_name: string);
+        /// Sets further details.
+        with_description(description: text);
+        /// Sets the position in the parcel's history, from 1.
+        with_sequence(sequence: some u32);
+    }
 }
 
-setters! { HistoryEntry {
-    /// Sets the status's name.
-    with_status_name(status_name: string);
-    /// Sets further details.
-    with_description(description: text);
-    /// Sets the position in the parcel's history, from 1.
-    with_sequence(sequence: some u32);
-} }
-
 /// A request to track up to 100 parcels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -140,20 +130,21 @@ pub struct BatchTrackingRequest {
     pub include_history: bool,
 }
 
+#[doc(hidden)]
 impl BatchTrackingRequest {
     /// Returns a request for the records of these parcels, without their history.
     pub fn new(tracking_numbers: Vec<String>) -> Self {
         Self { tracking_numbers, include_history: false }
     }
+
+    setters! {
+        /// Sets whether the records include their history.
+        with_include_history(include_history: bool);
+    }
 }
 
-setters! { BatchTrackingRequest {
-    /// Sets whether the records include their history.
-    with_include_history(include_history: bool);
-} }
-
 /// The response to a batch: one result for each requested number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(from = "BatchResponse")]
 #[non_exhaustive]
@@ -164,6 +155,7 @@ pub struct BatchTracking {
     pub results: Vec<BatchResult>,
 }
 
+#[doc(hidden)]
 impl BatchTracking {
     /// Returns the response with these results, and computes the counts.
     pub fn new(results: Vec<BatchResult>) -> Self {
@@ -195,7 +187,7 @@ impl From<BatchResponse> for BatchTracking {
 }
 
 /// Numbers of results by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -208,6 +200,7 @@ pub struct BatchSummary {
     pub not_found: u32,
 }
 
+#[doc(hidden)]
 impl BatchSummary {
     /// Returns the counts for this many requested numbers, of which `found` were found.
     pub fn new(requested: u32, found: u32) -> Self {
@@ -230,7 +223,7 @@ impl BatchSummary {
 /// assert_eq!((result.tracking_number(), result.tracking()), (Some("EC7K2M9QX4T8WD0"), None));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum BatchResult {
     /// The caller has a parcel with this number.
     #[non_exhaustive]

@@ -20,19 +20,19 @@ pub struct TrackingNumber(Box<str>);
 
 impl TrackingNumber {
     /// Minimum length of a tracking number, in characters.
+    #[doc(hidden)]
     pub const MIN: usize = 10;
     /// Maximum length of a tracking number, in characters.
+    #[doc(hidden)]
     pub const MAX: usize = 30;
 
     /// Parses a tracking number. The text is not trimmed.
-    ///
-    /// Errors: [`InvalidValue::TrackingNumber`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let fits = (Self::MIN..=Self::MAX).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
             && !text.starts_with('-')
             && !text.ends_with('-');
-        if fits { Ok(Self(text.into())) } else { Err(InvalidValue::TrackingNumber) }
+        if fits { Ok(Self(text.into())) } else { Err(InvalidValue::TRACKING_NUMBER) }
     }
 
     /// Returns the number as written.
@@ -51,6 +51,7 @@ impl TrackingNumber {
     }
 
     /// Returns `true` if the number starts with `prefix`, in any case.
+    #[doc(hidden)]
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
     }

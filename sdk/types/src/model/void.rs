@@ -11,7 +11,7 @@ use super::{
 /// A request to void 1-100 orders (docs/api.md, Void orders).
 ///
 /// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "utoipa",
     derive(utoipa::ToSchema),
@@ -39,16 +39,12 @@ impl VoidRequest {
         let tracking_numbers = tracking_numbers.into_iter().map(ToString::to_string).collect();
         Self { idempotency_key, tracking_numbers, reason: None }
     }
-}
 
-setters! { VoidRequest {
-    /// Sets the idempotency key.
-    with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// Sets the orders, without repetition.
-    with_tracking_numbers(tracking_numbers: Vec<String>);
-    /// Sets the reason, at most 255 characters, which the history shows.
-    with_reason(reason: text);
-} }
+    setters! {
+        /// Sets the reason, at most 255 characters, which the history shows.
+        with_reason(reason: text);
+    }
+}
 
 /// Maximum number of orders in one request.
 const MAX_VOIDS_PER_REQUEST: usize = 100;
@@ -76,7 +72,7 @@ const MAX_VOIDS_PER_REQUEST: usize = 100;
 /// assert_eq!(request, again);
 /// # Ok::<(), parcelo::InvalidValue>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VoidManyRequest {
     pub(super) requests: Vec<VoidRequest>,
@@ -114,7 +110,7 @@ impl VoidManyRequest {
 }
 
 /// The response to a void: one result for each requested number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(from = "VoidResponse")]
 #[non_exhaustive]
@@ -127,19 +123,10 @@ pub struct VoidedOrders {
     pub results: Vec<Row<VoidResult>>,
 }
 
+#[doc(hidden)]
 impl VoidedOrders {
     /// Returns the response with these results, and computes the counts. An unreadable row counts as requested, but
     /// neither as voided nor as failed.
-    ///
-    /// ```
-    /// use parcelo::ParcelStatus;
-    /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::{VoidResult, VoidedOrders};
-    ///
-    /// let before = ParcelStatus::LabelGenerated;
-    /// let result = VoidResult::voided("EC7K2M9QX4T8WD0", before, DateTime::UNIX_EPOCH);
-    /// assert_eq!(VoidedOrders::new(vec![Ok(result)]).summary.voided, 1);
-    /// ```
     pub fn new(results: Vec<Row<VoidResult>>) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let voided = results.iter().flatten().filter(|result| result.voided).count();
@@ -169,7 +156,7 @@ impl From<VoidResponse> for VoidedOrders {
 }
 
 /// Numbers of results by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VoidSummary {
@@ -181,6 +168,7 @@ pub struct VoidSummary {
     pub failed: u32,
 }
 
+#[doc(hidden)]
 impl VoidSummary {
     /// Returns the counts for this many requested numbers, of which `voided` are void now.
     pub fn new(requested: u32, voided: u32) -> Self {
@@ -189,7 +177,7 @@ impl VoidSummary {
 }
 
 /// The result for one order of a void.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -232,6 +220,17 @@ pub struct VoidResult {
     pub error: Option<ItemError>,
 }
 
+#[doc(hidden)]
+impl VoidResult {
+    setters! {
+        /// Sets whether the order was void before this request.
+        with_already_voided(already_voided: some bool);
+        /// Sets the current status.
+        with_status(status: some ParcelStatus);
+    }
+}
+
+#[doc(hidden)]
 impl VoidResult {
     /// Returns the result for an order that this request voided at this time.
     pub fn voided(
@@ -263,10 +262,3 @@ impl VoidResult {
         }
     }
 }
-
-setters! { VoidResult {
-    /// Sets whether the order was void before this request.
-    with_already_voided(already_voided: some bool);
-    /// Sets the current status.
-    with_status(status: some ParcelStatus);
-} }

@@ -27,7 +27,7 @@ const NUMBER_MEMBER: &str = "$serde_json::private::Number";
 ///
 /// ```
 /// use parcelo::model::FaultCode;
-/// use parcelo::rules::parse_body;
+/// use parcelo_types::internal::parse_body;
 /// let fault = parse_body(br#"{"a": 1, "a": 2}"#).unwrap_err();
 /// assert_eq!((fault.field.as_str(), fault.code), ("body", FaultCode::MalformedJson));
 /// assert!(parse_body(br#"{"a": 1}"#).is_ok());

@@ -13,7 +13,7 @@ use crate::model::CountryCode;
 /// assert!(andes.supports(CountryCode::EC) && !andes.supports(CountryCode::MX));
 /// assert!(Destinations::All.supports(CountryCode::MX));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub enum Destinations {
     /// Every assigned ISO 3166-1 code.
     #[default]

@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// The result of reading the idempotency key of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum KeyReading {
     /// Neither the body nor the header has a key.
     Missing,
@@ -33,7 +33,7 @@ pub(crate) const FIELD: &str = "idempotencyKey";
 /// different keys are a fault. Several headers, which arrive here as one text with commas, are a fault too.
 ///
 /// ```
-/// use parcelo::rules::{KeyReading, read_key};
+/// use parcelo_types::internal::{KeyReading, read_key};
 /// use serde_json::json;
 /// let body = json!({"idempotencyKey": "order-0001"});
 /// assert_eq!(read_key(&body, None), read_key(&json!({}), Some("order-0001")));

@@ -70,7 +70,7 @@ impl ListQuery {
     /// a beginning or an ending.
     ///
     /// ```
-    /// use parcelo::rules::ListQuery;
+    /// use parcelo_types::internal::ListQuery;
     /// assert_eq!(ListQuery::quoted("\"1001\""), Some("1001"));
     /// assert_eq!(ListQuery::quoted("1001"), None);
     /// ```
@@ -82,7 +82,7 @@ impl ListQuery {
 /// Checks the decoded pairs of a query; all faults at once, in the order of the documentation.
 ///
 /// ```
-/// use parcelo::rules::check_list;
+/// use parcelo_types::internal::check_list;
 /// let query = check_list([("limit".into(), "50".into())])?;
 /// assert_eq!((query.page, query.limit), (1, 50));
 /// let rejected = check_list([("page".into(), "0".into())]).unwrap_err();

@@ -28,16 +28,15 @@ pub(crate) const FIELDS: Fields = Fields(&[
 ]);
 
 /// The context of an order's check.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
+#[derive(Debug, Clone)]
 pub struct OrderContext<'a> {
     /// The environment of the order; `None` if it is not known, as offline: then the rule about the prefix `SB` is left
     /// to the server.
-    pub environment: Option<Environment>,
+    pub(crate) environment: Option<Environment>,
     /// The countries that the service ships to.
-    pub destinations: &'a Destinations,
+    pub(crate) destinations: &'a Destinations,
     /// The value of the header `X-Idempotency-Key`.
-    pub header_key: Option<&'a str>,
+    pub(crate) header_key: Option<&'a str>,
     pub(crate) fonts: Fonts,
 }
 
@@ -54,6 +53,7 @@ impl<'a> OrderContext<'a> {
     }
 
     /// Returns the same context with the value of the header `X-Idempotency-Key`, if there is one.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_header_key(self, header_key: Option<&'a str>) -> Self {
         Self { header_key, ..self }

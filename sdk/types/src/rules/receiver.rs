@@ -48,7 +48,7 @@ pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 ///
 /// ```
 /// use parcelo::CountryCode;
-/// use parcelo::rules::destination;
+/// use parcelo_types::internal::destination;
 /// let body = serde_json::json!({"receiver": {"address": {"country": "EC", "city": 7}}});
 /// assert_eq!(destination(&body), Some(CountryCode::EC));
 /// ```

@@ -50,7 +50,7 @@ const MANIFEST: Fields = Fields(&[
 /// (docs/api.md, Void orders).
 ///
 /// ```
-/// use parcelo::rules::check_void;
+/// use parcelo_types::internal::check_void;
 /// let body = serde_json::json!({"trackingNumbers": ["SB-SUCCESS-0001", "sb-success-0001"]});
 /// let rejected = check_void(&body, Some("void-2026-01-10")).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "trackingNumbers[1]"); // the same number twice
@@ -76,7 +76,7 @@ pub fn check_void<'a>(
 /// (docs/api.md, Submit and read manifests).
 ///
 /// ```
-/// use parcelo::rules::check_manifest;
+/// use parcelo_types::internal::check_manifest;
 /// let numbers = ["SB-SUCCESS-0001"];
 /// let body = serde_json::json!({"awbNumber": "176-12345676", "trackingNumbers": numbers});
 /// let rejected = check_manifest(&body, None).unwrap_err();
@@ -114,7 +114,7 @@ pub fn check_manifest<'a>(
 /// Checks a request to reprint a label; `header` is `X-Idempotency-Key` (docs/api.md, Reprint a label).
 ///
 /// ```
-/// use parcelo::rules::check_reprint;
+/// use parcelo_types::internal::check_reprint;
 /// let body = serde_json::json!({"idempotencyKey": "reprint-0001", "reason": "Label torn"});
 /// assert_eq!(check_reprint(&body, None)?.reason.as_deref(), Some("Label torn"));
 /// # Ok::<(), parcelo::rules::Rejected>(())
@@ -135,7 +135,7 @@ pub fn check_reprint<'a>(
 /// parcels).
 ///
 /// ```
-/// use parcelo::rules::check_batch;
+/// use parcelo_types::internal::check_batch;
 /// let rejected = check_batch(&serde_json::json!({"trackingNumbers": []})).unwrap_err();
 /// assert_eq!(rejected.to_string(), "the request breaks the rules: trackingNumbers TOO_SHORT");
 /// ```
@@ -151,7 +151,7 @@ pub fn check_batch<'a>(body: impl Into<Body<'a>>) -> Result<BatchTrackingRequest
 /// Checks a request for the labels of 1-100 parcels as one file, each number once (docs/api.md, Download many labels).
 ///
 /// ```
-/// use parcelo::rules::check_label_batch;
+/// use parcelo_types::internal::check_label_batch;
 /// let body = serde_json::json!({"trackingNumbers": ["SB-SUCCESS-0001"], "format": "PNG"});
 /// let rejected = check_label_batch(&body).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "format"); // a PNG has one label

@@ -42,7 +42,7 @@ const HIDDEN: &[(char, char)] = &[
 /// ([`OrderContext::with_chinese_labels`](super::OrderContext::with_chinese_labels)).
 ///
 /// ```
-/// use parcelo::rules::is_printable;
+/// use parcelo_types::internal::is_printable;
 /// assert!(is_printable('Ñ') && is_printable('ж') && !is_printable('ก'));
 /// ```
 pub fn is_printable(c: char) -> bool {
@@ -74,7 +74,7 @@ pub(crate) enum Fonts {
 /// accepted and not drawn.
 ///
 /// ```
-/// use parcelo::rules::is_invisible;
+/// use parcelo_types::internal::is_invisible;
 /// assert!(is_invisible('\u{200b}') && !is_invisible(' '));
 /// ```
 pub fn is_invisible(c: char) -> bool {

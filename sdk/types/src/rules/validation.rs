@@ -17,6 +17,7 @@ pub struct Accepted<T> {
 
 impl<T> Accepted<T> {
     /// Returns a valid request with these warnings.
+    #[doc(hidden)]
     pub fn new(value: T, warnings: Vec<Warning>) -> Self {
         Self { value, warnings }
     }
@@ -37,7 +38,7 @@ impl<T> Accepted<T> {
 ///     println!("{}: {}", fault.field, fault.text(Language::Es));
 /// }
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Rejected {
     /// The faults, which must be corrected.
@@ -48,6 +49,7 @@ pub struct Rejected {
 
 impl Rejected {
     /// Returns a request with these faults and without warnings.
+    #[doc(hidden)]
     pub fn new(faults: Vec<FieldFault>) -> Self {
         Self { faults, warnings: Vec::new() }
     }

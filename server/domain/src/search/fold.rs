@@ -1,6 +1,6 @@
 //! Folds texts for comparison: removes accents, case and punctuation.
 
-use parcelo_types::rules::is_invisible;
+use parcelo_types::internal::is_invisible;
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 /// Removes accents and case, and replaces each run of characters that are not letters or digits by a space. Apostrophes

@@ -1,6 +1,6 @@
 //! The kinds of events, and the subscriptions of an endpoint.
 
-use parcelo_types::model::EventKind;
+use parcelo_types::internal::EventKind;
 
 /// A kind of event that this service sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

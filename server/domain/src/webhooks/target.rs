@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use parcelo_types::{
     Environment, Language,
+    internal::is_invisible,
     model::{FaultCode, FieldFault},
-    rules::is_invisible,
 };
 use url::{Host, Url};
 

@@ -55,7 +55,8 @@ fn order_to_united_states(items: usize) -> OrderRequest {
 
 /// Returns the invoices that have a golden file: file name, order and tracking number.
 fn golden_invoices() -> [(&'static str, OrderRequest, &'static str); 3] {
-    let bare = sample::order().with_products(Vec::new());
+    let mut bare = sample::order();
+    bare.products.clear();
     [
         ("ecuador.pdf", complete_order(), "EC7K2M9QX4T8WD0"),
         ("hundred-items.pdf", order_to_united_states(100), "US123456789CN"),
@@ -189,8 +190,8 @@ proptest! {
         order in any_order(),
         items in 0..70_usize,
     ) {
-        let products: Vec<_> = order.products.iter().cycle().take(items).cloned().collect();
-        let order = order.with_products(products);
+        let mut order = order;
+        order.products = order.products.iter().cycle().take(items).cloned().collect();
         let pages = lay_out_pages(&order);
         for page in &pages {
             assert_texts_are_apart(page, &rules(page).collect::<Vec<_>>(), MARGINS);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use parcelo_domain::Layout;
 use parcelo_types::{
     LabelFormat, OrderRequest,
-    internal::is_chinese,
-    rules::{is_invisible, is_printable},
+    internal::{is_chinese, is_invisible, is_printable},
 };
 use proptest::prelude::*;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use parcelo_types::{
         RateLimitExceeded, RequestTimeout, ServiceUnavailable, UnsupportedMediaType,
         ValidationFailed,
     },
-    model::{ErrorEnvelope, Meta},
+    internal::{ErrorEnvelope, Meta},
 };
 use parcelo_wire::WebhookRequest;
 use utoipa::openapi::{

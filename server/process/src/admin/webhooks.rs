@@ -15,7 +15,7 @@ use parcelo_service::{
     service::{EndpointError, EndpointRequest, Endpoints},
 };
 use parcelo_store::EventsToReplay;
-use parcelo_types::{Environment, model::EventKind};
+use parcelo_types::{Environment, internal::EventKind};
 use parcelo_wire::ReplayRequest;
 use ulid::Ulid;
 

@@ -144,7 +144,7 @@ impl DisplayTime {
 
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         let text = at.format("%Y-%m-%d %H:%M").to_string();
-        Self { iso: parcelo_types::model::time::to_text(at), text }
+        Self { iso: parcelo_types::internal::time::to_text(at), text }
     }
 }
 

@@ -7,8 +7,8 @@ use axum::{
 use parcelo_service::http::{Api, HttpRefusal, response};
 use parcelo_types::{
     ErrorCode,
-    model::{ParcelSummary, time},
-    rules::spreadsheet::to_cell,
+    internal::{spreadsheet::to_cell, time},
+    model::ParcelSummary,
 };
 
 use super::{auth::SignedInUser, fields::FormFields, search::ParcelListFilter};

@@ -4,7 +4,7 @@
 use chrono::{NaiveDate, TimeDelta};
 use parcelo_types::{
     Environment, ParcelStatus,
-    rules::{ListQuery, check_list},
+    internal::{ListQuery, check_list},
 };
 use url::form_urlencoded;
 

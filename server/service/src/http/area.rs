@@ -11,7 +11,7 @@ use axum::{
     routing::{MethodFilter, MethodRouter, any, on},
 };
 use parcelo_domain::{Millis, Refusal};
-use parcelo_types::{ErrorCode, Operation, model::Method};
+use parcelo_types::{ErrorCode, Operation, internal::Method};
 
 use super::{Api, HttpRefusal};
 use crate::service::Caller;

@@ -7,8 +7,8 @@ use axum::{
 use parcelo_domain::Refusal;
 use parcelo_types::{
     ErrorCode, Language,
-    model::{FaultCode, FieldFault, header as names, json::Json},
-    rules,
+    internal::{self, header as names, json::Json},
+    model::{FaultCode, FieldFault},
 };
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -18,7 +18,7 @@ use super::request_body::{BodyError, MAX_BODY_BYTES, read_body};
 /// Reads the JSON object in a request's body.
 pub async fn json_object(request: Request) -> Result<Value, Refusal> {
     let bytes = json_bytes(request).await?;
-    rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+    internal::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 /// Reads the JSON object in a body of any content type, or an empty object if there is no body. It is for calls that
@@ -28,7 +28,7 @@ pub async fn json_object_of_any_type(request: Request) -> Result<Value, Refusal>
     if bytes.is_empty() {
         return Ok(json!({}));
     }
-    rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+    internal::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 /// Reads the body of a request whose content type is JSON.
@@ -41,7 +41,7 @@ pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
 
 /// Parses the JSON object in a body; its texts borrow from the bytes.
 pub(super) fn parse_borrowed_object(bytes: &[u8]) -> Result<Json<'_>, Refusal> {
-    rules::parse_json(bytes).map_err(|fault| Refusal::invalid(&[fault]))
+    internal::parse_json(bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 impl From<BodyError> for Refusal {

@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use parcelo_types::model::{Envelope, Meta};
+use parcelo_types::internal::{Envelope, Meta};
 
 use super::{
     Api, HttpRefusal, body,

@@ -146,7 +146,8 @@ pub(super) mod description {
             PreconditionFailed, ValidationFailed,
         },
         LabelFormat, Operation, ReprintRequest,
-        model::{LabelBatchRequest, LabelMetadata},
+        internal::LabelBatchRequest,
+        model::LabelMetadata,
     };
     use serde_json::json;
 

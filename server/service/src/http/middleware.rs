@@ -15,7 +15,7 @@ use parcelo_domain::{
     limit::{Admission, Quota},
 };
 use parcelo_system::clock::monotonic_now;
-use parcelo_types::{ErrorCode, Operation, model::header as names};
+use parcelo_types::{ErrorCode, Operation, internal::header as names};
 use tokio::time::{sleep, timeout};
 
 use super::{

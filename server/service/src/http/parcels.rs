@@ -8,8 +8,8 @@ use axum::{
 };
 use parcelo_domain::Refusal;
 use parcelo_types::{
+    internal,
     model::{PageMeta, ParcelSummary},
-    rules,
 };
 use serde::Serialize;
 use url::form_urlencoded;
@@ -45,7 +45,8 @@ pub(super) async fn list(
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
     let pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let query = rules::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+    let query =
+        internal::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
     let language = body::preferred_language(&headers);
     let (data, page) = api.service.list_parcels(&caller, &query, language).await?;
     Ok(response::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
@@ -55,7 +56,7 @@ pub(super) async fn list(
 #[cfg(test)]
 pub(super) mod description {
     use parcelo_types::{
-        CountryCode, ErrorCode, Operation, ParcelStatus, model::ParcelSummary, rules::ListQuery,
+        CountryCode, ErrorCode, Operation, ParcelStatus, internal::ListQuery, model::ParcelSummary,
     };
     use utoipa::openapi::{
         RefOr,

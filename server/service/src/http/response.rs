@@ -10,7 +10,7 @@ use axum::{
 use parcelo_domain::{Millis, Refusal, limit::Quota, to_body};
 use parcelo_types::{
     ErrorCode,
-    model::{Envelope, Meta, header as names},
+    internal::{Envelope, Meta, header as names},
 };
 use serde::Serialize;
 

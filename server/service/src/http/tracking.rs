@@ -49,7 +49,8 @@ pub(super) mod description {
     use parcelo_types::{
         ErrorCode::{ParcelNotFound, ValidationFailed},
         Operation,
-        model::{BatchTracking, BatchTrackingRequest, TrackingRecord},
+        internal::{BatchTracking, BatchTrackingRequest},
+        model::TrackingRecord,
     };
     use serde_json::json;
     use utoipa::PartialSchema;

@@ -13,7 +13,8 @@ pub(super) fn plain_name(name: &str) -> String {
 }
 
 fn clean_word(word: &str) -> String {
-    let shown: String = word.chars().filter(|c| !parcelo_types::rules::is_invisible(*c)).collect();
+    let shown: String =
+        word.chars().filter(|c| !parcelo_types::internal::is_invisible(*c)).collect();
     let lower = shown.to_lowercase();
     let is_link = lower.contains("://")
         || lower.contains('@')

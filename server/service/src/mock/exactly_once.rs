@@ -170,7 +170,7 @@ fn text_field(parcel: &Value, name: &str) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use parcelo_types::{OrderRequest, TrackingNumber, model::fingerprint};
+    use parcelo_types::{OrderRequest, TrackingNumber, internal::fingerprint};
     use serde_json::json;
 
     use super::*;

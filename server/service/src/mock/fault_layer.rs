@@ -24,7 +24,7 @@ use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
 use parcelo_domain::Refusal;
 use parcelo_system::clock::Clock;
-use parcelo_types::{ErrorCode, model::header as names};
+use parcelo_types::{ErrorCode, internal::header as names};
 
 use super::{
     corruption::{corrupt_body, fit_content_length},

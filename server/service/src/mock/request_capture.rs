@@ -13,7 +13,7 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use parcelo_domain::Millis;
-use parcelo_types::{ApiKey, Operation, model::header as names};
+use parcelo_types::{ApiKey, Operation, internal::header as names};
 use parcelo_wire::CarrierKey;
 
 use super::{

@@ -105,7 +105,7 @@ impl MockServer {
             "eventId": public_id("put", self.ids.ulid(now)),
             "trackingNumber": parcel.tracking_number,
             "status": ParcelStatus::from(state).code(),
-            "occurredAt": parcelo_types::model::time::to_text(now.to_utc()),
+            "occurredAt": parcelo_types::internal::time::to_text(now.to_utc()),
             "location": parcel.destination,
         }] });
         let result = self.service.push_carrier_events(&carrier, &body).await;

@@ -8,8 +8,7 @@ use parcelo_domain::{
 use parcelo_store::CommitOutcome;
 use parcelo_types::{
     Operation,
-    model::{Fingerprint, fingerprint, json::Body},
-    rules::{self, KeyReading},
+    internal::{self, Fingerprint, KeyReading, fingerprint, json::Body},
 };
 use serde_json::Value;
 
@@ -49,7 +48,7 @@ impl Service {
     ) -> Result<ReplayCheck, Refusal> {
         let body = body.into();
         let fingerprint = fingerprint(&*body, subject);
-        let KeyReading::Key(key) = rules::read_key(&*body, header_key) else {
+        let KeyReading::Key(key) = internal::read_key(&*body, header_key) else {
             return Ok(ReplayCheck::New(None, fingerprint));
         };
         let key = RecordKey::new(caller.key.row, operation, &key);

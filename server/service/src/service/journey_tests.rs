@@ -10,7 +10,7 @@ use parcelo_domain::{
 };
 use parcelo_store::{CommitOutcome, Store, test_util::hold_list};
 use parcelo_system::{clock::ManualClock, ids::Ids};
-use parcelo_types::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
+use parcelo_types::{Environment, ErrorCode, Language, TrackingNumber, internal::check_list};
 use serde_json::{Value, json};
 
 use super::{

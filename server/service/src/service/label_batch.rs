@@ -7,8 +7,8 @@ use parcelo_domain::{
 use parcelo_label::LabelLayout;
 use parcelo_types::{
     Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
+    internal::{self, ListQuery},
     model::RejectedParcel,
-    rules::{self, ListQuery},
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -48,7 +48,7 @@ impl Service {
         caller: &Caller,
         body: &Value,
     ) -> Result<(LabelBatch, Quota), Refusal> {
-        let request = rules::check_label_batch(body)
+        let request = internal::check_label_batch(body)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let now = self.now();
         // The middleware has counted the first one.

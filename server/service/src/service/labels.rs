@@ -1,7 +1,7 @@
 //! Labels of existing parcels: their metadata, and reprinting them.
 
 use parcelo_domain::{Decision, ParcelRow, StoreOp, labels, to_enveloped_body};
-use parcelo_types::{ErrorCode, Operation, TrackingNumber, model::LabelMetadata, rules};
+use parcelo_types::{ErrorCode, Operation, TrackingNumber, internal, model::LabelMetadata};
 
 use super::{
     Caller, KeyedRequest, Refusal, Service, WriteResponse,
@@ -23,7 +23,7 @@ impl Service {
             ReplayCheck::Answered(answer) => return Ok(answer),
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
-        rules::check_reprint(request.body, request.header_key)
+        internal::check_reprint(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         // The rules accept no request without a valid key.

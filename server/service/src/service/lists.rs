@@ -4,8 +4,8 @@ use parcelo_domain::{Refusal, Tenant, list, search::Search};
 use parcelo_store::SearchPage;
 use parcelo_types::{
     Language,
+    internal::ListQuery,
     model::{PageMeta, ParcelSummary},
-    rules::ListQuery,
 };
 
 use super::{Caller, Service};

@@ -8,8 +8,8 @@ use parcelo_domain::{
 use parcelo_store::CommitOutcome;
 use parcelo_types::{
     ErrorCode, ManifestRequest, Operation,
-    model::{Fingerprint, Manifest},
-    rules,
+    internal::{self, Fingerprint},
+    model::Manifest,
 };
 use ulid::Ulid;
 
@@ -40,7 +40,7 @@ impl Service {
             ReplayCheck::Answered(answer) => return Ok(answer),
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
-        let checked = rules::check_manifest(request.body, request.header_key)
+        let checked = internal::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let request_id = request.request_id;
         let checked = CheckedRequest { request: checked, key, fingerprint, request_id };

@@ -9,10 +9,11 @@ use parcelo_domain::{
 use parcelo_store::CommitOutcome;
 use parcelo_types::{
     ErrorCode, Operation, OrderRequest,
-    model::{
-        Fingerprint, Warning, WarningCode,
+    internal::{
+        self, Fingerprint,
         json::{Body, Json},
     },
+    model::{Warning, WarningCode},
     rules::{self, Accepted, OrderContext},
 };
 
@@ -57,7 +58,7 @@ impl Service {
             ReplayCheck::Answered(answer) => return Ok(answer),
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
-        let void_request = rules::check_void(request.body, request.header_key)
+        let void_request = internal::check_void(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         // The rules accept no request without a valid key.
         let key = key.ok_or(ErrorCode::InternalError)?;
@@ -77,7 +78,7 @@ impl Service {
     /// this refusal has priority over other faults of the order.
     fn check_country(&self, caller: &Caller, body: &Json<'_>) -> Result<(), Refusal> {
         let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
-        match rules::destination(body) {
+        match internal::destination(body) {
             Some(country)
                 if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
             {

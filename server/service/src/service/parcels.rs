@@ -6,8 +6,8 @@ use parcelo_domain::{
 use parcelo_label::{LabelData, LabelError};
 use parcelo_types::{
     ErrorCode, InvalidValue, LabelFormat, Language, TrackingNumber,
-    model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
-    rules,
+    internal::{self, BatchTracking},
+    model::{FaultCode, FieldFault, TrackingRecord},
 };
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl Service {
         language: Language,
     ) -> Result<BatchTracking, Refusal> {
         let batch =
-            rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+            internal::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let found = self.load_parcels(caller.tenant(), &batch.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
         for (number, parcel) in batch.tracking_numbers.into_iter().zip(found) {
@@ -305,7 +305,7 @@ fn check_length(text: &str) -> Result<&str, FieldFault> {
             "trackingNumber",
             FaultCode::InvalidFormat,
             (
-                format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
+                format!("The tracking number is not valid: {}.", InvalidValue::TRACKING_NUMBER),
                 "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
                 guiones, sin guion al principio ni al final.",
             ),

@@ -149,7 +149,7 @@ impl TestService {
 
     /// Reports a carrier's scans of production parcels, now.
     async fn scan(&self, carrier: &Carrier, numbers: &[String], status: &str) {
-        let at = parcelo_types::model::time::to_text(self.clock.now().to_utc());
+        let at = parcelo_types::internal::time::to_text(self.clock.now().to_utc());
         let event = |number: &String| {
             json!({ "eventId": format!("{number}-{status}"), "trackingNumber": number,
                 "status": status, "location": "Lima, PE", "occurredAt": at })

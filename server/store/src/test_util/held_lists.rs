@@ -5,7 +5,7 @@ use std::sync::{
     mpsc::{Receiver, Sender, channel},
 };
 
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 
 /// The gates of lists that a test delays, by the order id of the list's filter.
 static HELD: Mutex<Vec<(String, Receiver<()>)>> = Mutex::new(Vec::new());

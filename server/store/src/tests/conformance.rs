@@ -17,7 +17,7 @@ use parcelo_domain::{
     sample::TEST_AUTHOR,
 };
 use parcelo_types::{
-    Awb, CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery,
+    Awb, CountryCode, Environment, OrderRequest, TrackingNumber, internal::ListQuery,
 };
 use tempfile::TempDir;
 use tokio::task::JoinSet;

@@ -28,8 +28,8 @@ use parcelo_domain::{
 };
 use parcelo_types::{
     Awb, CountryCode, Environment, TrackingNumber,
+    internal::check_list,
     model::{Manifest, ManifestId},
-    rules::check_list,
 };
 use ulid::Ulid;
 

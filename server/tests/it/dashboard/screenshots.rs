@@ -117,7 +117,7 @@ async fn push_scans(test: &TestService, key: &CarrierKey, number: &str, day: u32
     let event = |(index, status): (usize, &&str)| {
         let at = now.plus(i64::try_from(index).unwrap() * Millis::MINUTE).to_utc();
         json!({ "eventId": format!("{number}-{index}"), "trackingNumber": number, "status": status,
-            "occurredAt": parcelo::model::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
+            "occurredAt": parcelo_types::internal::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
     };
     let events: Vec<_> = way.iter().enumerate().map(event).collect();
     if !events.is_empty() {

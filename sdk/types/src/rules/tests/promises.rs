@@ -6,14 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::{OFFLINE, accepted, all_fields, fault, order, set, verdict};
 use crate::{
+    internal::{
+        KeyReading, check_batch, check_label_batch, check_manifest, check_reprint, check_void,
+        destination, parse_body, read_key,
+    },
     model::{
         ContentsCategory, CountryCode, CustomsInfo, IdType, IdempotencyKey, Incoterm, OrderRequest,
         Product, Receiver, ReceiverAddress, Sender, SenderAddress,
     },
-    rules::{
-        Destinations, KeyReading, OrderContext, check_batch, check_label_batch, check_manifest,
-        check_order, check_reprint, check_void, destination, parse_body, read_key,
-    },
+    rules::{Destinations, OrderContext, check_order},
 };
 
 #[test]

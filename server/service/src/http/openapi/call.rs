@@ -3,7 +3,8 @@
 
 use parcelo_types::{
     ErrorCode, LabelFormat, Language, Operation,
-    model::{ErrorEnvelope, Meta, Method, PageMeta},
+    internal::{ErrorEnvelope, Meta, Method},
+    model::PageMeta,
 };
 use serde_json::Value;
 use utoipa::{

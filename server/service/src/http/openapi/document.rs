@@ -3,7 +3,7 @@
 
 use parcelo_types::{
     ErrorCode, IdempotencyKey, Operation,
-    model::{Auth, ErrorEnvelope, Idempotency, Meta, header},
+    internal::{Auth, ErrorEnvelope, Idempotency, Meta, header},
 };
 use utoipa::{
     PartialSchema,

@@ -1,6 +1,6 @@
 //! The parts of calls in an OpenAPI document: parameters, headers, responses and schemas.
 
-use parcelo_types::{Environment, model::header};
+use parcelo_types::{Environment, internal::header};
 use serde_json::Value;
 use utoipa::{
     ToSchema,

@@ -4,7 +4,8 @@ use parcelo::webhook;
 use parcelo_domain::webhooks::WebhookEventKind;
 use parcelo_types::{
     Environment,
-    model::{EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange},
+    internal::EventKind,
+    model::{Manifest, ParcelCreated, ParcelVoided, StatusChange},
 };
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,

@@ -1,6 +1,6 @@
 //! Tracking numbers as people type or paste them: with blanks, dots or slashes, in lower case, or as a whole link.
 
-use parcelo_types::{TrackingNumber, rules::is_invisible};
+use parcelo_types::{TrackingNumber, internal::is_invisible};
 
 /// Maximum number of typed characters that a page shows again: a link to a number fits.
 const MAX_DISPLAYED_CHARS: usize = 200;

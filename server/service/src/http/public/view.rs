@@ -207,7 +207,7 @@ fn dated_time(at: Millis, offset: FixedOffset, language: Language) -> DisplayDat
     let at = at.to_utc();
     let local = at.with_timezone(&offset);
     let text = format!("{}, {}", format_date(local.date_naive(), language), local.format("%H:%M"));
-    DisplayDate { iso: parcelo_types::model::time::to_text(at), text }
+    DisplayDate { iso: parcelo_types::internal::time::to_text(at), text }
 }
 
 impl ShopView {
@@ -314,7 +314,7 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
         day = date;
         Entry {
             day: is_first.then(|| DisplayDate::new(at.date_naive(), language)),
-            moment: parcelo_types::model::time::to_text(entry.timestamp),
+            moment: parcelo_types::internal::time::to_text(entry.timestamp),
             time: at.format("%H:%M").to_string(),
             status: status_name(&entry.status, language).to_owned(),
             location: entry.location.clone(),

@@ -10,7 +10,7 @@ use parcelo_domain::{
     webhooks::WebhookEventKinds,
 };
 use parcelo_types::{
-    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, model::EventKind,
+    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, internal::EventKind,
     rules::Destinations,
 };
 use parcelo_wire::{KeyRequest, check_key};

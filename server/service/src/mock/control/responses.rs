@@ -1,8 +1,7 @@
 //! The controls' responses.
 
 use parcelo_types::{
-    Operation, OrderRequest, ParcelStatus, TrackingNumber,
-    model::{Deleted, time},
+    Operation, OrderRequest, ParcelStatus, TrackingNumber, internal::time, model::Deleted,
 };
 use serde::Serialize;
 use serde_json::Value;

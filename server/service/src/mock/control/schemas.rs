@@ -1,6 +1,6 @@
 //! Schemas of the controls' fields without a matching Rust type, for the OpenAPI document.
 
-use parcelo_types::{ErrorCode, Operation, model::EventKind};
+use parcelo_types::{ErrorCode, Operation, internal::EventKind};
 use utoipa::openapi::{
     RefOr,
     schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type},

@@ -3,7 +3,8 @@
 use parcelo_store::test_util::{Damage, damage};
 use parcelo_types::{
     LabelFormat, ParcelStatus,
-    model::{BatchResult, BatchTracking, Envelope, PageMeta, ParcelSummary, VoidedOrders},
+    internal::{BatchTracking, Envelope},
+    model::{BatchResult, PageMeta, ParcelSummary, VoidedOrders},
 };
 
 use super::*;

@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{future::join_all, poll};
 use parcelo_domain::sample::TEST_AUTHOR;
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 use tokio::time::timeout;
 
 use crate::postgres::test_util::cluster::{empty_database, new_store, query};

@@ -2,7 +2,7 @@
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};
-use parcelo_types::rules::ListQuery;
+use parcelo_types::internal::ListQuery;
 
 use crate::postgres::test_util::cluster::{store_and_client, until_blocked};
 use crate::{

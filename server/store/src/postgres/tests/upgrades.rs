@@ -6,7 +6,7 @@
 use parcelo_domain::{
     State, StoredOrder, activity::epoch_day, sample::TEST_AUTHOR, webhooks::RetryDecision,
 };
-use parcelo_types::{Environment, TrackingNumber, model::Deleted, rules::check_list};
+use parcelo_types::{Environment, TrackingNumber, internal::check_list, model::Deleted};
 
 use crate::postgres::test_util::cluster::{
     NEXT_MIGRATION, empty_database, make_schema, query, run_sql,

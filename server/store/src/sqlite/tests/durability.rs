@@ -256,7 +256,7 @@ async fn a_damaged_page_affects_only_its_own_rows() {
     let number_of = |n| parcelo_types::TrackingNumber::parse(&number(n)).unwrap();
     assert!(store.parcel(parcelo_types::Environment::Sandbox, &number_of(3)).await.is_err());
     assert!(row(&store, &number(59)).await.is_some());
-    let query = parcelo_types::rules::check_list([("limit".into(), "100".into())]).unwrap();
+    let query = parcelo_types::internal::check_list([("limit".into(), "100".into())]).unwrap();
     let (page, total) = store.list(sandbox(1), query).await.unwrap();
     assert_eq!(total, 60);
     assert!((40..60).contains(&page.len()), "{} of them", page.len());

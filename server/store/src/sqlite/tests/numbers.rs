@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use parcelo_domain::{Changes, ParcelRowId};
-use parcelo_types::rules::check_list;
+use parcelo_types::internal::check_list;
 use rusqlite::Connection;
 
 use super::{

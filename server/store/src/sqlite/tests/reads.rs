@@ -11,7 +11,7 @@ use parcelo_domain::{Changes, Event, Millis, ParcelRowId, State, StoreOp, Tenant
 use parcelo_system::clock::runtime_now;
 use parcelo_types::{
     CountryCode,
-    rules::{ListQuery, check_list},
+    internal::{ListQuery, check_list},
 };
 use rusqlite::Connection;
 use tokio::sync::mpsc;

@@ -8,7 +8,7 @@ use parcelo_domain::{
     CarrierException, CarrierReport, CarrierRowId, Changes, Millis, ParcelRow, Scan, State, Step,
     StoreOp, Tenant, credentials::CarrierScope, sample::TEST_AUTHOR,
 };
-use parcelo_types::{Awb, Environment, model::Deleted, rules::check_list};
+use parcelo_types::{Awb, Environment, internal::check_list, model::Deleted};
 use rusqlite::Connection;
 use ulid::Ulid;
 

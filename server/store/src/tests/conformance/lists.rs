@@ -5,7 +5,7 @@ use parcelo_domain::{
     Changes, Millis, State, StoreOp, Tenant,
     activity::{ParcelCount, epoch_day},
 };
-use parcelo_types::{Awb, TrackingNumber, model::Deleted, rules::check_list};
+use parcelo_types::{Awb, TrackingNumber, internal::check_list, model::Deleted};
 use ulid::Ulid;
 
 use super::{

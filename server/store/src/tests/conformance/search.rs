@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use parcelo_domain::{Changes, Millis, State, StoreOp, StoredOrder, Tenant, search::Search};
-use parcelo_types::rules::check_list;
+use parcelo_types::internal::check_list;
 
 use super::{
     super::first_seed, NOW, apply, changes_to, commit, create, create_parcel, manifest,
