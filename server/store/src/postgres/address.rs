@@ -1,5 +1,5 @@
-//! The address of a database, as `libpq` defines it: the hosts, the password from one of four places, and the TLS
-//! checks. Nothing in this module shows a password.
+//! The address of a database, as `libpq` defines it: the hosts, the password and the TLS checks. No message or debug
+//! output of this module contains a password.
 
 use std::{error::Error as _, fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -8,22 +8,23 @@ use url::form_urlencoded::{self, Serializer};
 
 use super::{
     hosts::{self, HostConfig},
-    password::{self, is_password_cut, without_password},
+    password::{self, has_unescaped_password, without_password},
 };
 
-/// Maximum time that one address may take to answer.
+/// Maximum time for connecting to one IP address of a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum time for an answer, longer than the time limit of a statement (`statement_timeout`, 15 s). A proxy between
-/// us and PostgreSQL may have lost PostgreSQL and still acknowledge our bytes, so that neither keepalives nor
-/// `tcp_user_timeout` notice.
+/// Maximum time for PostgreSQL's answer to a statement, longer than `statement_timeout` (15 s). A proxy that has lost
+/// its connection to PostgreSQL may still acknowledge our bytes, so neither keepalives nor `tcp_user_timeout` detect
+/// the loss.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum time for which sent bytes may stay unacknowledged, because a dead connection would keep its locks.
+/// Maximum time for which sent bytes may stay unacknowledged. A dead connection must be detected soon, because it keeps
+/// its locks.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// Parameters of `libpq` that the driver lacks. A message may name these, but no other name, because any other may be
-/// the rest of a password.
+/// Parameters of `libpq` that the driver lacks. Messages quote only these names, because any other text may be a part
+/// of an unescaped password.
 const LIBPQ_PARAMETERS: &str = "client_encoding fallback_application_name gssdelegation gssencmode gsslib krbsrvname \
      replication require_auth requirepeer requiressl service ssl_max_protocol_version ssl_min_protocol_version sslcert \
      sslcertmode sslcompression sslcrl sslcrldir sslkey sslpassword sslsni";
@@ -64,15 +65,16 @@ pub struct Address {
 /// The policy for `fsync = off` and `full_page_writes = off`, named as in `unsafe_settings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnsafeSettings {
-    /// A database with these settings is not used.
+    /// A database with these settings is refused.
     Refuse,
-    /// These settings lose nothing, because the provider does not keep the log on PostgreSQL's disk.
+    /// These settings are accepted: a crash loses nothing, because the provider does not keep the log on PostgreSQL's
+    /// disk.
     Managed,
     /// These settings are accepted although a crash may lose data: for tests.
     Allow,
 }
 
-/// The fault in an address; it does not quote the address.
+/// An error in an address. Its message does not quote the address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(String);
@@ -98,21 +100,24 @@ impl Address {
     /// Parses `postgres://user@host:port/name?sslmode=verify-full`. If it has no password, `PGPASSWORD` and the
     /// password file are searched.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
-        let (start, query) = text.split_once('?').unwrap_or((text, ""));
-        let (scheme, place) = start.split_once("://").ok_or_else(AddressError::malformed)?;
-        if is_password_cut(place, query) {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let (scheme, authority_and_path) =
+            base.split_once("://").ok_or_else(AddressError::malformed)?;
+        if has_unescaped_password(authority_and_path, query) {
             return Err(AddressError::unescaped());
         }
         let parameters = Parameters::parse(query)?;
-        let (user, place) = place.split_at(place.find('@').map_or(0, |at| at + 1));
-        let (authority, name) = place.split_once('/').unwrap_or((place, ""));
+        let (userinfo, hosts_and_name) =
+            authority_and_path.split_at(authority_and_path.find('@').map_or(0, |at| at + 1));
+        let (host_list, name) = hosts_and_name.split_once('/').unwrap_or((hosts_and_name, ""));
         // The driver cannot remove a host from a configuration, so the common part is read without the hosts.
         let mut common =
-            parse_with_driver(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
-        let listed = parse_with_driver(&format!("{scheme}://{authority}/?{}", parameters.hosts))?;
-        // An address without a host would only fail later, as an unreachable server. Without a name it would mean the
-        // database that is named like the user.
-        if listed.get_hosts().is_empty() {
+            parse_with_driver(&format!("{scheme}://{userinfo}/{name}?{}", parameters.common))?;
+        let hosts_config =
+            parse_with_driver(&format!("{scheme}://{host_list}/?{}", parameters.hosts))?;
+        // Without a host, the address would fail only later, as an unreachable server. Without a name, the driver would
+        // use the database that is named like the user.
+        if hosts_config.get_hosts().is_empty() {
             return Err(AddressError::malformed());
         }
         let Some(name) = common.get_dbname().map(str::to_owned) else {
@@ -122,16 +127,19 @@ impl Address {
         apply_defaults(&mut common, tls);
         let passwords = password::find(&mut common, parameters.passfile);
         let hosts =
-            hosts::configure_each(&common, &listed, &passwords).map_err(AddressError::new)?;
+            hosts::configure_each(&common, &hosts_config, &passwords).map_err(AddressError::new)?;
         let names: Vec<_> = hosts.iter().map(|host| &*host.name).collect();
         Ok(Self {
             name: format!("postgres://{}/{name}", names.join(",")),
             hosts,
             tls,
-            root_certificates: parameters.root.filter(|root| root != SYSTEM).map(PathBuf::from),
+            root_certificates: parameters
+                .sslrootcert
+                .filter(|sslrootcert| sslrootcert != SYSTEM)
+                .map(PathBuf::from),
             unsafe_settings: parameters.unsafe_settings,
             answer_timeout: ANSWER_TIMEOUT,
-            typed: without_password([scheme, user, place, query]),
+            typed: without_password([scheme, userinfo, hosts_and_name, query]),
         })
     }
 
@@ -149,32 +157,33 @@ impl Address {
 /// The value of `sslrootcert` that means the authorities that browsers trust.
 const SYSTEM: &str = "system";
 
-/// The parameters of an address, which follow its question mark.
+/// The parameters of an address, from its query string.
 struct Parameters {
     tls: Option<Tls>,
-    root: Option<String>,
+    sslrootcert: Option<String>,
     passfile: Option<PathBuf>,
     unsafe_settings: UnsafeSettings,
-    /// The parameters of hosts, and all others, in the form that the driver reads.
+    /// The parameters `host`, `port` and `hostaddr`, in the form that the driver reads.
     hosts: String,
+    /// All other parameters, in the same form.
     common: String,
 }
 
 impl Parameters {
     fn parse(query: &str) -> Result<Self, AddressError> {
-        let (mut tls, mut root, mut passfile) = (None, None, None);
+        let (mut tls, mut sslrootcert, mut passfile) = (None, None, None);
         let mut unsafe_settings = UnsafeSettings::Refuse;
         let (mut hosts, mut common) =
             (Serializer::new(String::new()), Serializer::new(String::new()));
         let refuse = |reason: &str| Err(AddressError::new(reason));
-        // A `+` means itself to `libpq`, and a space in forms.
+        // `libpq` reads `+` literally, but the form decoder would read it as a space.
         for (name, value) in form_urlencoded::parse(query.replace('+', "%2B").as_bytes()) {
             match (&*name, &*value) {
                 ("sslmode", word) => tls = Some(Tls::from_str(word)?),
-                ("sslrootcert", file) => root = Some(file.to_owned()),
+                ("sslrootcert", file) => sslrootcert = Some(file.to_owned()),
                 ("passfile", file) => passfile = Some(PathBuf::from(file)),
                 ("unsafe_settings", word) => unsafe_settings = UnsafeSettings::from_str(word)?,
-                // The store always needs a host to write to, and looks for it among the hosts by itself.
+                // The store itself always looks for the host that accepts writes.
                 ("target_session_attrs", "any" | "primary" | "read-write") => {}
                 ("target_session_attrs", _) => {
                     return refuse(
@@ -190,25 +199,26 @@ impl Parameters {
                          sslmode=verify-full check who answers",
                     );
                 }
-                // In an address the driver reads a list of hosts as one host.
+                // In a URL, the driver reads a list of hosts as one host.
                 ("host", list) => {
                     hosts.extend_pairs(list.split(',').map(|host| ("host", host)));
                 }
                 ("port" | "hostaddr", list) => drop(hosts.append_pair(&name, list)),
-                (name, _) if LIBPQ_PARAMETERS.split(' ').any(|known| known == name) => {
+                (name, _) if LIBPQ_PARAMETERS.split(' ').any(|parameter| parameter == name) => {
                     return refuse(&format!("the parameter {name} is not supported"));
                 }
                 (name, value) => drop(common.append_pair(name, value)),
             }
         }
         // tokio-postgres does not decode `+`.
-        let [hosts, common] = [hosts, common].map(|mut all| all.finish().replace('+', "%20"));
-        Ok(Self { tls, root, passfile, unsafe_settings, hosts, common })
+        let [hosts, common] =
+            [hosts, common].map(|mut serializer| serializer.finish().replace('+', "%20"));
+        Ok(Self { tls, sslrootcert, passfile, unsafe_settings, hosts, common })
     }
 
     /// Returns the TLS checks, chosen as `libpq` does: if an authority is named, the certificate is always verified.
     fn tls(&self) -> Result<Tls, AddressError> {
-        match (self.tls, self.root.as_deref()) {
+        match (self.tls, self.sslrootcert.as_deref()) {
             (None | Some(Tls::VerifyFull), Some(SYSTEM)) => Ok(Tls::VerifyFull),
             (Some(_), Some(SYSTEM)) => Err(AddressError::new(
                 "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
@@ -224,8 +234,8 @@ impl Parameters {
     }
 }
 
-/// Reads a part of an address with the driver. Its errors are not shown, because they quote what may be the rest of a
-/// password, except for the name of a parameter that it knows.
+/// Parses a part of an address with the driver. The driver's errors are replaced, because they may quote a part of a
+/// password. Only the name of a parameter that the driver knows is kept.
 fn parse_with_driver(text: &str) -> Result<Config, AddressError> {
     Config::from_str(text).map_err(|error| {
         let reason = error.source().map(ToString::to_string).unwrap_or_default();
@@ -268,7 +278,7 @@ impl FromStr for Tls {
     fn from_str(word: &str) -> Result<Self, AddressError> {
         Ok(match word {
             "disable" => Self::Disable,
-            // `allow` would begin without TLS; beginning with TLS is safer.
+            // `libpq` tries `allow` without TLS first; trying TLS first is safer.
             "allow" | "prefer" => Self::Prefer,
             "require" => Self::Require,
             "verify-ca" => Self::VerifyCa,
@@ -342,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_typed_again_without_its_password() {
+    fn the_typed_address_omits_the_password() {
         for (text, expected) in [
             (
                 "postgres://shop:s3cret@db/parcelo?sslmode=require",
@@ -380,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plus_in_a_parameter_is_a_plus_as_in_libpq() {
+    fn a_plus_in_a_parameter_is_read_literally() {
         let address = Address::parse("postgres://u@h/d?password=a+b%20c").unwrap();
         assert_eq!(address.hosts[0].config.get_password(), Some(b"a+b c".as_slice()));
     }
@@ -442,11 +452,11 @@ mod tests {
         ] {
             let text = format!("postgres://{hosts}/parcelo?passfile={}", file.display());
             let address = Address::parse(&text).unwrap();
-            let found = address.hosts.iter().map(|host| {
+            let passwords = address.hosts.iter().map(|host| {
                 let password = host.config.get_password().unwrap_or_default();
                 format!("{:?}:{}", host.password_source, String::from_utf8_lossy(password))
             });
-            assert_eq!(found.collect::<Vec<_>>().join(" "), expected, "{hosts}");
+            assert_eq!(passwords.collect::<Vec<_>>().join(" "), expected, "{hosts}");
         }
     }
 }

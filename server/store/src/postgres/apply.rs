@@ -1,6 +1,6 @@
 //! Applies changes inside the transaction of their group, in order. Their idempotency record is already written, and
-//! their parcels are locked. What remains to check are the versions, then the operations. New states of locked parcels
-//! are computed in memory; [`Application::flush`] writes them with one statement for each table, whatever the number of
+//! their parcels are locked. The versions are checked first, then each operation. New states of locked parcels are
+//! computed in memory; [`Application::flush`] writes them with one statement for each table, whatever the number of
 //! parcels.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -58,7 +58,7 @@ struct Progress<'m> {
     /// The position of its write.
     at: usize,
     now: Millis,
-    /// The idempotency record that is already written with the changes.
+    /// The idempotency record of the changes, which is already written.
     record: Option<&'m mut IdempotencyRecord>,
     has_enqueued: bool,
     has_written: bool,
@@ -121,7 +121,7 @@ impl<'a> Application<'a> {
         let changed: Vec<_> =
             changed.iter().filter_map(|parcel| Some((*parcel, self.locked.get(parcel)?))).collect();
         let (events, mails) = (std::mem::take(&mut self.events), std::mem::take(&mut self.mails));
-        // All are sent to PostgreSQL at once.
+        // The statements are sent without waiting for each other's answers.
         let mails = mails.iter().map(|mail| new_mails::insert(Sql::Postgres(self.db), mail));
         let ((), refused, (), _) = futures_util::future::try_join4(
             locks::write_parcels(self.db, &changed),
@@ -133,7 +133,7 @@ impl<'a> Application<'a> {
         Ok(refused)
     }
 
-    /// Applies one operation. Returns `true` if it was possible, and the reason for refusing it if it was not.
+    /// Applies one operation. Returns `true` if it was applied, or `false` with the reason for refusing it.
     async fn apply_one(
         &mut self,
         op: &mut StoreOp,
@@ -254,7 +254,8 @@ impl<'a> Application<'a> {
     }
 
     /// Returns `true` if an event's sequence number is free in the history of a locked parcel. A taken number must be
-    /// refused at its own operation: a later operation may be refused for another reason, and the first reason counts.
+    /// refused here: if only the INSERT at the end found it, the caller might get the reason for refusing a later
+    /// operation.
     fn is_sequence_free(&self, parcel: ParcelRowId, event: &Event) -> bool {
         let locked = self.locked.get(&parcel);
         locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
@@ -282,7 +283,7 @@ impl<'a> Application<'a> {
         true
     }
 
-    /// Adds an event to a parcel. A late one leaves `updated_at` unchanged.
+    /// Adds an event to a parcel. An event that is older than `updated_at` leaves it unchanged.
     fn add_event(&mut self, parcel: ParcelRowId, event: &Event, progress: &Progress<'_>) -> bool {
         if !self.is_sequence_free(parcel, event) {
             return false;

@@ -7,12 +7,12 @@ use parcelo_system::clock::{has_elapsed, monotonic_now};
 use super::Store;
 use crate::{Backlog, StoreError};
 
-/// Divisor of the share of a connection's time that counting backlogs may take: a twentieth.
-const COUNTING_SHARE_DIVISOR: u32 = 20;
+/// A count is cached for this many times its duration, so that counting takes at most a twentieth of the time.
+const CACHE_TIME_FACTOR: u32 = 20;
 /// Minimum duration of a count whose result is cached. Faster counts are repeated.
 const MIN_CACHED_DURATION: Duration = Duration::from_millis(100);
 
-/// The undelivered events at the last count.
+/// The numbers of undelivered events at the last count.
 pub(super) struct CachedBacklogs {
     at: Instant,
     took: Duration,
@@ -27,16 +27,16 @@ impl Store {
         count: impl Future<Output = Result<Vec<Backlog>, StoreError>>,
     ) -> Result<Vec<Backlog>, StoreError> {
         let is_fresh = |backlogs: &CachedBacklogs| {
-            !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE_DIVISOR)
+            !has_elapsed(backlogs.at, backlogs.took * CACHE_TIME_FACTOR)
                 && backlogs.took > MIN_CACHED_DURATION
         };
-        let mut kept = self.0.backlogs.lock().await;
-        if let Some(backlogs) = kept.as_ref().filter(|backlogs| is_fresh(backlogs)) {
+        let mut cache = self.0.backlogs.lock().await;
+        if let Some(backlogs) = cache.as_ref().filter(|backlogs| is_fresh(backlogs)) {
             return Ok(backlogs.all.clone());
         }
         let began = monotonic_now();
         let all = count.await?;
-        *kept = Some(CachedBacklogs { at: began, took: began.elapsed(), all: all.clone() });
+        *cache = Some(CachedBacklogs { at: began, took: began.elapsed(), all: all.clone() });
         Ok(all)
     }
 }

@@ -1,5 +1,5 @@
-//! Database calls that are queued for a connection. Callers never hold a connection: if a caller is dropped, its call
-//! still runs. A write completes, and its answer is discarded; a read that has not begun is skipped.
+//! Database calls that are queued for a connection. Callers never hold a connection. If a caller is dropped, its write
+//! still completes, and the answer is discarded; a read that has not begun is skipped.
 
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ use super::{
 
 /// A call whose result type is known only to its caller.
 pub(super) trait Call: Send {
-    /// Runs the call. If it is run again, its last result counts.
+    /// Runs the call. If the call is repeated, the caller gets the result of the last run.
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>>;
     /// Returns `true` if the caller has gone.
     fn is_abandoned(&self) -> bool;
@@ -23,7 +23,7 @@ pub(super) trait Call: Send {
 /// A call whose result type is known.
 struct TypedCall<T, F> {
     run: F,
-    found: Option<T>,
+    result: Option<T>,
     caller: oneshot::Sender<DbResult<T>>,
 }
 
@@ -34,7 +34,7 @@ where
     F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
 {
     let (caller, answer) = oneshot::channel();
-    (Box::new(TypedCall { run, found: None, caller }), answer)
+    (Box::new(TypedCall { run, result: None, caller }), answer)
 }
 
 impl<T, F> Call for TypedCall<T, F>
@@ -44,7 +44,7 @@ where
 {
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>> {
         Box::pin(async move {
-            self.found = Some((self.run)(db).await?);
+            self.result = Some((self.run)(db).await?);
             Ok(())
         })
     }
@@ -54,8 +54,8 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: DbResult<()>) {
-        let Self { found, caller, .. } = *self;
+        let Self { result, caller, .. } = *self;
         // A caller that has gone needs no answer.
-        let _gone = caller.send(outcome.and_then(|()| found.ok_or(Failure::Unanswered)));
+        let _gone = caller.send(outcome.and_then(|()| result.ok_or(Failure::Broken)));
     }
 }

@@ -1,4 +1,4 @@
-//! Calls to the tasks that own connections, and waiting for their answers: timeouts, and the errors that callers see.
+//! Makes calls to the tasks that own connections, and waits for their answers until a timeout.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -25,8 +25,8 @@ impl Store {
         self.read_within(Some(READ_TIMEOUT), Readers::push, run).await
     }
 
-    /// Reads like [`Store::read`], with another timeout. `None` waits for the answer, however long. `push` queues the
-    /// read; a scan on behalf of this server itself needs no turn.
+    /// Reads like [`Store::read`], with another timeout; `None` means no timeout. `push` queues the read. A scan that
+    /// the server makes for itself takes no turn.
     pub(super) async fn read_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -44,7 +44,8 @@ impl Store {
         self.await_answer(answer, timeout).await
     }
 
-    /// Runs a read that may take long, for a tenant or (`None`) the operators: each has one such read at a time.
+    /// Runs a read that may take long, for a tenant, or for the operators if `tenant` is `None`. Each tenant has one
+    /// such read at a time, and so do all operators together.
     pub(crate) async fn scan<T, F>(&self, tenant: Option<Tenant>, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -69,7 +70,7 @@ impl Store {
         self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
-    /// Calls like [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    /// Calls like [`Store::call`], with another timeout; `None` means no timeout.
     pub(crate) async fn call_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -100,18 +101,18 @@ impl Store {
         timeout: Option<Duration>,
     ) -> Result<T, StoreError> {
         let answer = tokio::time::timeout(timeout.unwrap_or(Duration::MAX), answer).await;
-        let late = |_elapsed| {
+        let timed_out = |_elapsed| {
             let database = self.name();
             match self.unavailable_reason() {
                 Some(reason) => StoreError::Unreachable { database, reason },
                 None => StoreError::Busy { database },
             }
         };
-        let answer = answer.map_err(late)?.unwrap_or(Err(Failure::Unanswered));
+        let answer = answer.map_err(timed_out)?.unwrap_or(Err(Failure::Broken));
         answer.map_err(|failure| self.error(failure))
     }
 
-    /// Returns the error for the caller. A parcel that cannot be read is counted.
+    /// Returns the error for the caller. Unreadable parcels and events are counted.
     pub(crate) fn error(&self, failure: Failure) -> StoreError {
         match failure.unreadable_table() {
             Some("events") => drop(self.0.unreadable_events.fetch_add(1, Ordering::Relaxed)),

@@ -10,14 +10,15 @@ use super::{
     password::PasswordSource,
 };
 
-/// The message for a pooler instead of PostgreSQL.
+/// The message if a pooler answers instead of PostgreSQL.
 pub(super) const POOLER: &str = "a connection pooler is in front of it, and does not keep the settings of a session: \
      name PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
 
 /// The message for a host that does not accept writes.
 pub(super) const STANDBY: &str = "it is a standby, which accepts no writes: name the primary";
 
-/// Returns a failure with advice, if there is any. If no host answers, the failure of the connection is kept.
+/// Converts an error of connecting into a failure. If there is advice for the error, the failure contains it; otherwise
+/// the failure is the driver's error.
 pub(super) fn connect_failure(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
     let reason = redacted_message(&error);
     let advice = match error.code() {
@@ -41,7 +42,7 @@ pub(super) fn connect_failure(error: tokio_postgres::Error, password: PasswordSo
         .map_or(Failure::Driver(error), |advice| Failure::Unsuitable(format!("{reason}: {advice}")))
 }
 
-/// Returns the advice for a wrong password, by its source: first the address, then PGPASSWORD, then the file.
+/// Returns the advice for a wrong password, depending on the source of the password.
 const fn wrong_password(source: PasswordSource) -> &'static str {
     match source {
         PasswordSource::Address => {
@@ -82,7 +83,7 @@ fn advice_without_code(error: &tokio_postgres::Error, reason: &str) -> Option<&'
 fn certificate_error(error: &tokio_postgres::Error) -> Option<&CertificateError> {
     let source = error.source()?.downcast_ref::<io::Error>()?;
     match source.get_ref()?.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(wrong) => Some(wrong),
+        rustls::Error::InvalidCertificate(error) => Some(error),
         _ => None,
     }
 }

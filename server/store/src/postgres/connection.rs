@@ -1,5 +1,4 @@
-//! A connection: how it is opened, its settings, which are set rather than assumed, the databases that are refused, and
-//! the prepared statements.
+//! Opens connections and sets their settings, refuses unsuitable databases, and keeps prepared statements.
 
 use std::{
     collections::HashMap,
@@ -34,14 +33,16 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Session settings. The statements are written for READ COMMITTED, but a role or a database may have another default.
 /// Statements and lock waits time out, so that no connection waits forever; a transaction that is left open (a stopped
-/// process, a lost network) loses its locks. Plans are generic: planning a list took four times as long as reading it,
-/// and a test checks these plans. The settings are sent in the startup message, where most poolers refuse them.
+/// process, a lost network) loses its locks. Plans are generic, because planning a list took four times as long as
+/// reading it; a test checks the generic plans. The settings are sent in the startup message, in which most poolers
+/// refuse them.
 const SETTINGS: &str = "\
     -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
     -c client_min_messages=warning -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan";
-/// One of the settings as PostgreSQL shows it, to be checked because a pooler may drop the settings silently.
+/// One of the settings, with its value as PostgreSQL shows it. It is checked because a pooler may silently drop the
+/// settings.
 const CHECKED_SETTING: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 /// The advisory lock that every connection shares as long as it lives, and that a copy takes exclusively. The number is
 /// "parcelp" in ASCII, the one after the migrations' lock.
@@ -50,7 +51,7 @@ pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 /// The reason to refuse a database that is being copied.
 const BEING_COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
-/// Runs a task on a thread of its own, where the tasks of its connections run too.
+/// Runs a task on a new thread, together with the tasks of its connections.
 pub(super) fn spawn_thread(name: &str, task: impl AsyncFnOnce() + Send + 'static) -> DbResult<()> {
     let failed = |error: std::io::Error| Failure::Unsuitable(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -59,7 +60,7 @@ pub(super) fn spawn_thread(name: &str, task: impl AsyncFnOnce() + Send + 'static
     thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
-/// Returns a column of rows.
+/// Collects one value of each row.
 macro_rules! column {
     ($rows:expr, $row:pat => $value:expr) => {
         $rows.iter().map(|$row| $value).collect::<Vec<_>>()
@@ -80,7 +81,7 @@ pub(super) struct Connector {
     /// The policy for unsafe settings, from the address.
     unsafe_settings: UnsafeSettings,
     answer_timeout: Duration,
-    /// An SQL expression that takes the connections' lock. It waits for a copy that has just ended.
+    /// An SQL expression that shares [`SERVERS_LOCK`], or `true` in a connector for a copy.
     lock: String,
 }
 
@@ -94,13 +95,13 @@ impl Connector {
     }
 
     /// Returns a connector to the same database whose statements time out when callers stop waiting for a read.
-    pub(super) fn for_readers(address: &Address, writing: &Self) -> DbResult<Self> {
+    pub(super) fn for_readers(address: &Address, writer: &Self) -> DbResult<Self> {
         let settings = format!("{SETTINGS} -c statement_timeout=10s");
-        let silence = Arc::clone(&writing.silence);
+        let silence = Arc::clone(&writer.silence);
         Ok(Self { silence, ..Self::with_settings(address, &settings)? })
     }
 
-    /// Returns the connector of a copy, whose connection locks all others out.
+    /// Returns a connector for a copy. Its connection does not share the lock, which the copy takes exclusively.
     pub(super) fn for_copy(address: &Address) -> DbResult<Self> {
         Ok(Self { lock: "true".to_owned(), ..Self::for_writer(address)? })
     }
@@ -108,8 +109,8 @@ impl Connector {
     fn with_settings(address: &Address, settings: &str) -> DbResult<Self> {
         let mut hosts = address.hosts.clone();
         for HostConfig { config, .. } in &mut hosts {
-            let params = config.get_options().map(|params| format!("{params} "));
-            config.options(params.unwrap_or_default() + settings);
+            let options = config.get_options().map(|options| format!("{options} "));
+            config.options(options.unwrap_or_default() + settings);
         }
         Ok(Self {
             hosts,
@@ -121,14 +122,13 @@ impl Connector {
         })
     }
 
-    /// Opens a connection to the first host that accepts writes, unless its database loses data. If a host refuses us
-    /// for any reason other than being down or a standby, the remaining hosts are not tried: they would refuse, for
-    /// instance, a wrong password too.
+    /// Opens a connection to the first host that accepts writes. If a host cannot be used for a reason other than being
+    /// down or a standby, the remaining hosts are not tried: they would refuse, for instance, a wrong password too.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
         self.silence.request_sent();
         let limit = if self.hosts.len() > 1 { HOST_TIMEOUT } else { Duration::MAX };
         let limit = limit.min(self.answer_timeout);
-        let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
+        let (mut reasons, mut all_are_standbys, mut all_have_answered) = (Vec::new(), true, true);
         for host in &self.hosts {
             let opened = timeout(limit, self.open(host)).await.unwrap_or_else(|_elapsed| {
                 let reason = format!("no answer within {} s", limit.as_secs_f32());
@@ -141,8 +141,8 @@ impl Connector {
                 }
                 Ok(None) => STANDBY.to_owned(),
                 Err(failure) if failure.is_connection_error() => {
-                    are_standbys = false;
-                    have_answered &= failure.code().is_some();
+                    all_are_standbys = false;
+                    all_have_answered &= failure.code().is_some();
                     failure.to_string()
                 }
                 Err(failure) => {
@@ -157,15 +157,19 @@ impl Connector {
             };
             reasons.push(self.with_host_name(host, &reason));
         }
-        // If one host has answered, the host that accepts writes may still be down.
-        if have_answered {
+        // Answers from some hosts are not enough, because the host that accepts writes may be the silent one.
+        if all_have_answered {
             self.silence.response_received();
         }
         let reasons = reasons.join("; ");
-        Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
+        Err(if all_are_standbys {
+            Failure::Unsuitable(reasons)
+        } else {
+            Failure::NotOpened(reasons)
+        })
     }
 
-    /// Adds the host's name to a reason unless the host is clear already.
+    /// Adds the host's name to a reason if there are several hosts.
     fn with_host_name(&self, host: &HostConfig, reason: &str) -> String {
         if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
     }
@@ -202,40 +206,40 @@ impl Connector {
              WHERE pid = pg_backend_pid()), {}",
             CHECKED_SETTING.0, self.lock
         );
-        let found = client.query_typed(&sql, &[]).await.map_err(|error| {
+        let settings = client.query_typed(&sql, &[]).await.map_err(|error| {
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
                 return Failure::Unsuitable(BEING_COPIED.to_owned());
             }
             Failure::Driver(error)
         })?;
-        let found = found.first().ok_or_else(|| Failure::row("settings have no row"))?;
-        if found.try_get::<_, bool>(4)? {
+        let settings = settings.first().ok_or_else(|| Failure::row("settings have no row"))?;
+        if settings.try_get::<_, bool>(4)? {
             return Ok(None);
         }
-        self.refuse_unsuitable(found)?;
+        self.refuse_unsuitable(settings)?;
         // Set explicitly, so that a later change of the default does not affect this connection.
-        let durable = match found.try_get(3)? {
+        let durable = match settings.try_get(3)? {
             "remote_apply" => "SET synchronous_commit = remote_apply",
             _ => "SET synchronous_commit = on",
         };
         client.batch_execute(durable).await?;
-        let started = found.try_get::<_, Option<String>>(8)?.unwrap_or_default();
-        Ok(Some(Backend { pid: found.try_get(5)?, started }))
+        let started = settings.try_get::<_, Option<String>>(8)?.unwrap_or_default();
+        Ok(Some(Backend { pid: settings.try_get(5)?, started }))
     }
 
-    fn refuse_unsuitable(&self, found: &Row) -> DbResult<()> {
+    fn refuse_unsuitable(&self, settings: &Row) -> DbResult<()> {
         let refuse = |reason: &str| Err(Failure::Unsuitable(reason.to_owned()));
-        if found.try_get::<_, i32>(0)? < OLDEST_VERSION {
+        if settings.try_get::<_, i32>(0)? < OLDEST_VERSION {
             return refuse("it is older than PostgreSQL 15: upgrade it");
         }
-        if found.try_get::<_, &str>(6)? != "UTF8" {
+        if settings.try_get::<_, &str>(6)? != "UTF8" {
             return refuse("its encoding is not UTF8: create the database with ENCODING 'UTF8'");
         }
-        if found.try_get::<_, &str>(7)? != CHECKED_SETTING.1 {
+        if settings.try_get::<_, &str>(7)? != CHECKED_SETTING.1 {
             return refuse(POOLER);
         }
         for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
-            if found.try_get::<_, &str>(column)? == "off"
+            if settings.try_get::<_, &str>(column)? == "off"
                 && self.unsafe_settings == UnsafeSettings::Refuse
             {
                 let reason = format!(
@@ -250,7 +254,8 @@ impl Connector {
     }
 }
 
-/// A PostgreSQL process that serves one connection. Process ids are reused, even after a restart.
+/// A PostgreSQL process that serves one connection. The start time tells it from others, because process ids are
+/// reused.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
     pub(super) pid: i32,
@@ -258,7 +263,7 @@ pub(super) struct Backend {
     pub(super) started: String,
 }
 
-/// A connection. Several calls may run on it at once, and are answered in order.
+/// A connection. Several statements can be sent on it at once, and are answered in order.
 pub(crate) struct Connection {
     client: Client,
     backend: Backend,
@@ -335,7 +340,7 @@ impl Connection {
         read: impl FnOnce(&Row) -> DbResult<T>,
     ) -> DbResult<T> {
         let rows = self.all(sql, params).await?;
-        read(rows.first().ok_or_else(|| Failure::row("a statement that has a row has none"))?)
+        read(rows.first().ok_or_else(|| Failure::row("a statement returned no row"))?)
     }
 
     /// Returns the rows of a statement, each read by `read`.
@@ -352,8 +357,8 @@ impl Connection {
         #[cfg(any(test, feature = "test-util"))]
         statements::record_statement(self.backend.pid, sql);
         let statements = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = statements().get(sql).cloned() {
-            return Ok(known);
+        if let Some(prepared) = statements().get(sql).cloned() {
+            return Ok(prepared);
         }
         let statement = self.await_answer(self.client.prepare(sql)).await?;
         statements().insert(sql.into(), statement.clone());
@@ -367,7 +372,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Reads a column of a row. A value that does not fit is an error of the row alone.
+/// Reads a column of a row. A value of the wrong type is an error of that row only.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> DbResult<T> {
     row.try_get(column).map_err(Failure::row)
 }

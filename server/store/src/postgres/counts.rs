@@ -27,21 +27,22 @@ const MERGE: &str = "\
         ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
     SELECT count(*), coalesce(max(id), $1) FROM merged";
 
-/// Number of merges of which one begins with the first change, because ids are not committed in order. The others begin
-/// where the previous merge ended, because a long transaction elsewhere keeps all deleted changes in the index.
+/// One of this many merges begins with the first change, because changes are not committed in the order of their ids.
+/// The others begin where the previous merge ended: while a long transaction runs elsewhere, the index still has all
+/// deleted changes.
 const MERGES_PER_FULL_MERGE: i64 = 60;
 
-/// The place where the next merge begins, and the number of merges.
+/// The id of the change after which the next merge begins, and the number of merges.
 #[derive(Debug, Default)]
 pub(super) struct MergeProgress {
-    from: AtomicI64,
-    done: AtomicI64,
+    after: AtomicI64,
+    count: AtomicI64,
 }
 
 /// The key of a count: tenant, day, state, country.
 pub(super) type CountKey = (i64, i64, i16, String);
 
-/// The changes of counts.
+/// Changes of counts that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct CountChanges(BTreeMap<CountKey, i64>);
 
@@ -59,8 +60,10 @@ impl CountChanges {
         let days = column!(changed, (key, _) => key.1);
         let states = column!(changed, (key, _) => key.2);
         let countries = column!(changed, (key, _) => key.3.as_str());
-        let totals = column!(changed, (_, difference) => **difference);
-        db.execute(INSERT_CHANGES, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
+        let differences = column!(changed, (_, difference) => **difference);
+        db.execute(INSERT_CHANGES, &[&tenants, &days, &states, &countries, &differences])
+            .await
+            .map(drop)
     }
 }
 
@@ -68,13 +71,13 @@ impl Store {
     /// Adds changes to the totals, unless another server is doing so.
     pub async fn merge_count_changes(&self) -> Result<(), StoreError> {
         let merges = &self.0.count_merges;
-        if merges.done.fetch_add(1, Ordering::Relaxed) % MERGES_PER_FULL_MERGE == 0 {
-            merges.from.store(0, Ordering::Relaxed);
+        if merges.count.fetch_add(1, Ordering::Relaxed) % MERGES_PER_FULL_MERGE == 0 {
+            merges.after.store(0, Ordering::Relaxed);
         }
         loop {
-            let from = merges.from.load(Ordering::Relaxed);
-            let (rows, last) = self.page(async move |db| merge_page(db, from).await).await?;
-            merges.from.store(last, Ordering::Relaxed);
+            let after = merges.after.load(Ordering::Relaxed);
+            let (rows, last) = self.page(async move |db| merge_page(db, after).await).await?;
+            merges.after.store(last, Ordering::Relaxed);
             if rows < ROWS_PER_PAGE {
                 return Ok(());
             }
@@ -82,10 +85,10 @@ impl Store {
     }
 }
 
-async fn merge_page(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
+async fn merge_page(db: &Connection, after: i64) -> DbResult<(i64, i64)> {
     let lock = "SELECT pg_try_advisory_xact_lock($1)";
     if !db.value::<bool>(lock, &[&TOTALS_LOCK]).await? {
-        return Ok((0, from));
+        return Ok((0, after));
     }
-    db.query_one(MERGE, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
+    db.query_one(MERGE, &[&after, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
 }

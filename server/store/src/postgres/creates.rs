@@ -1,4 +1,4 @@
-//! The orders of a group, inserted together by one statement.
+//! Inserts the orders of a group with one statement.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,8 @@ pub(super) struct NewRow<'w> {
 }
 
 impl<'w> CreateBatch<'w> {
-    /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is refused
-    /// later, unless the first parcel is refused.
+    /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is applied
+    /// separately after the batch.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
         // In the form of the case-insensitive index.
         let number = parcel.tracking_number.as_str().to_ascii_uppercase();
@@ -75,10 +75,10 @@ impl<'w> CreateBatch<'w> {
         generations: &Generations,
     ) -> DbResult<Vec<(i64, NewRow<'w>)>> {
         let rows: Vec<NewRow<'w>> = self.0.into_values().collect();
-        let parcels: Vec<&NewParcel> = rows.iter().map(|new| new.parcel).collect();
+        let parcels: Vec<&NewParcel> = rows.iter().map(|row| row.parcel).collect();
         let inserted = insert_all(db, generations, &parcels).await?;
         let created = inserted.into_iter();
-        Ok(created.filter_map(|(place, id)| Some((id, *rows.get(place)?))).collect())
+        Ok(created.filter_map(|(position, id)| Some((id, *rows.get(position)?))).collect())
     }
 }
 
@@ -119,9 +119,9 @@ async fn insert_all(
         &orders,
         &state,
     ];
-    let place = |row: &tokio_postgres::Row| -> DbResult<(usize, i64)> {
-        let place: i64 = get(row, 0)?;
-        Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
+    let read = |row: &tokio_postgres::Row| -> DbResult<(usize, i64)> {
+        let position: i64 = get(row, 0)?;
+        Ok((usize::try_from(position - 1).unwrap_or(usize::MAX), get(row, 1)?))
     };
-    db.query_map(INSERT, &params, place).await
+    db.query_map(INSERT, &params, read).await
 }

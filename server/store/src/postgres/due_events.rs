@@ -1,9 +1,9 @@
-//! The tenants with due events, and the place in the queue where a search for due events begins.
+//! Finds the tenants with due events, and tracks where in the queue the next search begins.
 //!
-//! Delivered events leave dead rows, whose index entries remain until no transaction can see them any more: during an
-//! hour-long dump, for an hour. A search from the beginning of the queue would read all of them each time. So it begins
-//! at a floor, shortly before the first due event of the last search. Events may become due below the floor, because a
-//! lease has ended or a slow server has committed late. The next search from the beginning finds them.
+//! Delivered events leave dead rows. Their index entries remain while any transaction can still see them: during an
+//! hour-long dump, for an hour. A search from the beginning of the queue would read all these entries each time, so a
+//! search begins at a floor, shortly before the first due event of the previous search. An event may become due below
+//! the floor when a lease ends or a slow server commits late; the next search from the beginning finds it.
 
 use std::{
     collections::HashMap,
@@ -15,14 +15,15 @@ use parcelo_domain::{Millis, Tenant};
 use super::{Store, connection::get};
 use crate::{StoreError, generations::current_generation};
 
-/// Distance of the floor below the first due event. An event is due at the time of its change's decision, and the
-/// commit may be this much later. If it is later still, the next search from the beginning finds the event.
+/// Distance of the floor below the first due event. An event is due at the time at which its change was decided, and is
+/// usually committed within this margin. An event that is committed later is found by the next search from the
+/// beginning.
 const MARGIN: i64 = Millis::SECOND;
-/// Interval of searches from the beginning of the queue. If a server has ended, its events are sent again at most this
-/// much later.
+/// Interval between searches from the beginning of the queue. When the leases of a server that has ended expire, their
+/// events are found within this time.
 const FULL_SEARCH_INTERVAL: i64 = 15 * Millis::SECOND;
 
-/// The floors, below which nothing was due at the last search.
+/// The times before which no event was due at the last search.
 #[derive(Debug, Default)]
 pub(super) struct SearchFloors(Mutex<State>);
 
@@ -30,14 +31,15 @@ pub(super) struct SearchFloors(Mutex<State>);
 struct State {
     /// Time of the last search from the beginning.
     full_search: Millis,
+    /// The floor of each tenant that had due events.
     by_tenant: HashMap<i64, i64>,
     /// The floor of all other tenants.
-    rest: i64,
+    default_floor: i64,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { full_search: Millis(i64::MIN), by_tenant: HashMap::new(), rest: i64::MIN }
+        Self { full_search: Millis(i64::MIN), by_tenant: HashMap::new(), default_floor: i64::MIN }
     }
 }
 
@@ -46,35 +48,36 @@ impl SearchFloors {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds its floor to each tenant's share of a lease.
+    /// Adds to each tenant's share of a lease the floor of that tenant.
     pub(super) fn add_to(&self, shares: Vec<(Tenant, usize)>) -> Vec<(Tenant, usize, i64)> {
         let state = self.state();
         let floor = |tenant: Tenant| state.by_tenant.get(&tenant.number()).copied();
-        let with_floor = |(tenant, max)| (tenant, max, floor(tenant).unwrap_or(state.rest));
+        let with_floor =
+            |(tenant, max)| (tenant, max, floor(tenant).unwrap_or(state.default_floor));
         shares.into_iter().map(with_floor).collect()
     }
 
-    /// Returns the floors for a search at `now`: the floor of each tenant, and of all others. They are reset
-    /// periodically, and when the clock was set back.
+    /// Returns, for a search at `now`, the tenants that have a floor, their floors, and the floor of all other tenants.
+    /// Floors are reset periodically, and when the clock is set back.
     fn at(&self, now: Millis) -> (Vec<i64>, Vec<i64>, i64) {
         let mut state = self.state();
         if now < state.full_search || now >= state.full_search.plus(FULL_SEARCH_INTERVAL) {
             *state = State { full_search: now, ..State::default() };
         }
         let (tenants, floors) = state.by_tenant.iter().unzip();
-        (tenants, floors, state.rest)
+        (tenants, floors, state.default_floor)
     }
 
-    /// Records the results of a search: the first due event of each of these tenants, and, if the search found `all`
-    /// due events, that the other tenants have none.
-    fn record_search(&self, first: &[(i64, i64)], all: bool, now: Millis) {
+    /// Records the result of a search: the first due event of each tenant that has one. If the search `is_complete`,
+    /// the other tenants have none.
+    fn record_search(&self, first_due: &[(i64, i64)], is_complete: bool, now: Millis) {
         let below = |due: i64| due.saturating_sub(MARGIN);
         let mut state = self.state();
-        if all {
+        if is_complete {
             state.by_tenant.clear();
-            state.rest = below(now.0);
+            state.default_floor = below(now.0);
         }
-        state.by_tenant.extend(first.iter().map(|(tenant, due)| (*tenant, below(*due))));
+        state.by_tenant.extend(first_due.iter().map(|(tenant, due)| (*tenant, below(*due))));
     }
 }
 
@@ -85,8 +88,9 @@ impl Store {
         max: usize,
     ) -> Result<Vec<Tenant>, StoreError> {
         let limit = i64::try_from(max).unwrap_or(i64::MAX);
-        let (clock, (tenants, floors, rest)) = (self.lease_clock(now), self.0.floors.at(now));
-        let found = self
+        let (clock, (tenants, floors, default_floor)) =
+            (self.lease_clock(now), self.0.floors.at(now));
+        let first_due = self
             .read(async move |db| {
                 // One index lookup for each endpoint, however many events wait.
                 let sql = concat!(
@@ -100,21 +104,23 @@ impl Store {
                      (extract(epoch FROM now()) * 1000)::bigint)) ORDER BY due LIMIT 1) AS first \
                      WHERE e.enabled ORDER BY first.due LIMIT $6"
                 );
-                db.query_map(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
-                    Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?))
-                })
+                db.query_map(
+                    sql,
+                    &[&clock, &tenants, &floors, &default_floor, &now.0, &limit],
+                    |row| Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?)),
+                )
                 .await
             })
             .await?;
-        self.0.floors.record_search(&found, found.len() < max, now);
-        Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
+        self.0.floors.record_search(&first_due, first_due.len() < max, now);
+        Ok(first_due.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
     }
 
-    /// Returns the time at which leases begin and end: `None` means the database's clock when the statement runs. So a
-    /// server with a wrong clock neither takes another server's lease early nor keeps a lease too long.
+    /// Returns the time by which leases begin and end, or `None` for the database's clock. By the database's clock, a
+    /// server whose own clock is wrong neither takes over another server's lease early nor keeps a lease too long.
     #[cfg_attr(
         not(any(test, feature = "test-util")),
-        expect(clippy::unused_self, clippy::missing_const_for_fn, reason = "tests choose")
+        expect(clippy::unused_self, clippy::missing_const_for_fn, reason = "only tests choose")
     )]
     pub(crate) fn lease_clock(&self, now: Millis) -> Option<i64> {
         #[cfg(any(test, feature = "test-util"))]
@@ -146,25 +152,25 @@ mod tests {
     fn a_search_begins_shortly_before_the_first_due_event() {
         let floors = SearchFloors::default();
         let now = Millis(1_000_000);
-        assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
+        assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first search has no floor");
         floors.record_search(&[(2, 900_000)], true, now);
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
         assert_eq!(floors_of_2_and_4(&floors), [899_000, 999_000]);
         floors.record_search(&[(2, 950_000)], false, now.plus(2));
-        assert_eq!(floors_of_2_and_4(&floors), [949_000, 999_000], "nothing is known of others");
+        assert_eq!(floors_of_2_and_4(&floors), [949_000, 999_000], "an incomplete search keeps it");
     }
 
     #[test]
     fn floors_are_reset_periodically_and_when_the_clock_is_set_back() {
         let floors = SearchFloors::default();
         let now = Millis(1_000_000);
-        for (moved, rest) in
+        for (difference, default_floor) in
             [(FULL_SEARCH_INTERVAL - 1, 999_000), (FULL_SEARCH_INTERVAL, i64::MIN), (-1, i64::MIN)]
         {
             floors.at(now.plus(-FULL_SEARCH_INTERVAL));
             floors.at(now);
             floors.record_search(&[], true, now);
-            assert_eq!(floors.at(now.plus(moved)).2, rest, "{moved}");
+            assert_eq!(floors.at(now.plus(difference)).2, default_floor, "{difference}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) type DbResult<T> = Result<T, Failure>;
 pub enum Failure {
     /// An error of the driver, or of PostgreSQL itself.
     Driver(tokio_postgres::Error),
-    /// A row does not hold what was once written to it.
+    /// A row cannot be read, because it does not hold what was written to it.
     Row {
         /// The table and the parcel's row, if the row belongs to a parcel.
         parcel: Option<(&'static str, i64)>,
@@ -30,21 +30,21 @@ pub enum Failure {
     Unreachable,
     /// Too many calls wait for a connection.
     Crowded,
-    /// The outcome is unknown: the task that made the call has ended.
-    Unanswered,
+    /// The call failed unexpectedly, or the task that ran it has ended.
+    Broken,
     /// The connection was cut before the answer to COMMIT arrived.
     OutcomeUnknown,
 }
 
-/// Errors of a statement that may not occur on the next connection: a primary was demoted in place, or a prepared
-/// statement is gone, or its meaning was changed by a newer server's migration.
+/// Errors of a statement that may not recur on a new connection: a primary was demoted in place, a prepared statement
+/// no longer exists, or a newer server's migration has changed the result of one.
 const SESSION_ERRORS: [SqlState; 3] = [
     SqlState::READ_ONLY_SQL_TRANSACTION,
     SqlState::INVALID_SQL_STATEMENT_NAME,
     SqlState::FEATURE_NOT_SUPPORTED,
 ];
 
-/// Errors of a statement that may not occur when it is repeated.
+/// Errors of a statement that may not recur when it is repeated.
 const CONFLICTS: [SqlState; 3] = [
     SqlState::T_R_SERIALIZATION_FAILURE,
     SqlState::T_R_DEADLOCK_DETECTED,
@@ -52,7 +52,7 @@ const CONFLICTS: [SqlState; 3] = [
 ];
 
 impl Failure {
-    /// Returns the failure of a row with a meaningless value.
+    /// Returns the failure of a row with an invalid value.
     pub(crate) fn row(source: impl Into<EngineError>) -> Self {
         Self::Row { parcel: None, source: source.into() }
     }
@@ -68,7 +68,7 @@ impl Failure {
         matches!(self, Self::Row { .. })
     }
 
-    /// Returns the name of the table if the failure is a parcel that cannot be read in it.
+    /// Returns the name of the table in which a parcel's row cannot be read, if that is the failure.
     pub(super) const fn unreadable_table(&self) -> Option<&'static str> {
         let Self::Row { parcel: Some((table, _)), .. } = self else { return None };
         Some(*table)
@@ -96,8 +96,8 @@ impl Failure {
         self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 
-    /// Returns a copy of the failure for each of several callers that share a call. It tells callers only what they can
-    /// act on, because the driver's error cannot be cloned.
+    /// Returns a simplified copy of the failure, for the callers that share a call. The driver's error cannot be
+    /// cloned, so the copy says only what callers can act on.
     pub(super) fn to_shared_failure(&self) -> Self {
         if matches!(self, Self::OutcomeUnknown) {
             Self::OutcomeUnknown
@@ -106,7 +106,7 @@ impl Failure {
         } else if self.is_transient() {
             Self::Conflict
         } else {
-            Self::Unanswered
+            Self::Broken
         }
     }
 
@@ -122,9 +122,7 @@ impl Failure {
                 }
                 None => !is_unsent(error),
             },
-            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered | Self::OutcomeUnknown => {
-                true
-            }
+            Self::NotOpened(_) | Self::Unreachable | Self::Broken | Self::OutcomeUnknown => true,
             Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict | Self::Crowded => false,
         }
     }
@@ -148,7 +146,7 @@ impl Failure {
             Self::Unsuitable(_) => StoreError::Unsuitable { database, reason },
             Self::Conflict => StoreError::Busy { database },
             Self::Crowded => StoreError::Crowded { database },
-            Self::Unanswered => StoreError::Broken { database },
+            Self::Broken => StoreError::Broken { database },
             Self::OutcomeUnknown => StoreError::OutcomeUnknown { database },
         }
     }
@@ -159,7 +157,7 @@ impl From<Failure> for CommitOutcome {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::OutcomeUnknown => Self::Unknown,
-            Failure::Unanswered => Self::Broken,
+            Failure::Broken => Self::Broken,
             failure if failure.is_connection_error() => Self::Unreachable,
             _ => Self::Busy,
         }
@@ -181,7 +179,7 @@ impl std::fmt::Display for Failure {
             Self::Conflict => f.write_str("another transaction conflicted with it"),
             Self::Unreachable => f.write_str("no connection"),
             Self::Crowded => f.write_str("too many calls are waiting"),
-            Self::Unanswered => f.write_str("no answer"),
+            Self::Broken => f.write_str("the call failed unexpectedly"),
             Self::OutcomeUnknown => f.write_str("the answer to a COMMIT was cut off"),
         }
     }

@@ -1,7 +1,7 @@
 //! Group commit without savepoints: many writes in one transaction, with statements that never fail because of an
 //! expected conflict. Work that several writes need is done once for all of them, in sorted order, so that the groups
 //! of two servers wait for each other and never deadlock. If a write is refused after it has written something, the
-//! group stops and is repeated without that write.
+//! group is rolled back and repeated without that write.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
@@ -28,9 +28,9 @@ use crate::{CommitOutcome, settlements, sql::Sql};
 /// Writes a whole group in a transaction that it leaves open, for the caller to commit or roll back. Returns `Ok` only
 /// if the answers of all statements were read and none prevents the commit.
 ///
-/// Statements that do not depend on each other's answers are sent together. So a group of creates waits for PostgreSQL
-/// four times, whatever its size: it begins, takes its keys, inserts its parcels, and writes everything that follows
-/// from the insertions.
+/// Statements that do not depend on each other's answers are sent together. So a group of creates of any size waits for
+/// PostgreSQL four times: to begin, to take its keys, to insert its parcels, and to write everything that follows from
+/// the insertions.
 pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
@@ -53,7 +53,7 @@ struct Group<'a> {
     /// Writes that use the same key as an earlier write of the group, each with the position of that write.
     followers: Vec<(usize, usize)>,
     /// Keys whose records are deleted again because their writes were refused.
-    refused: Vec<RecordKey>,
+    refused_keys: Vec<RecordKey>,
 }
 
 fn as_mutation(write: &Write) -> Option<&Mutation> {
@@ -83,13 +83,14 @@ impl<'a> Group<'a> {
             }
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
-        let parcels =
-            locks::affected_parcels(writes.iter().filter_map(as_mutation).map(|one| &one.changes));
+        let parcels = locks::affected_parcels(
+            writes.iter().filter_map(as_mutation).map(|mutation| &mutation.changes),
+        );
         let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
         let may_be_disabled: Vec<Tenant> =
             writes.iter().filter_map(Write::may_disable_endpoint_of).collect();
-        let load = async {
+        let load_subscriptions = async {
             let lock = if may_be_disabled.is_empty() { "SHARE" } else { "UPDATE" };
             subscriptions.load(db, lock, owners(writes).chain(may_be_disabled).collect()).await
         };
@@ -99,7 +100,7 @@ impl<'a> Group<'a> {
             db.run(lock_wait.begin()),
             Generations::lock_current(db, tenants(writes), &parcels),
             locks::lock_parcels(db, &parcels, &settled),
-            load,
+            load_subscriptions,
         )
         .await?;
         // A reset may have happened after the callers read their parcels.
@@ -113,15 +114,15 @@ impl<'a> Group<'a> {
         .await?;
         let conflicting: Vec<_> =
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
-        for found in records::find_all(db, &conflicting).await? {
-            if let Some((at, _)) = records.get(&found.key.0)
+        for existing in records::find_all(db, &conflicting).await? {
+            if let Some((at, _)) = records.get(&existing.key.0)
                 && let Some(outcome) = outcomes.get_mut(*at)
             {
-                *outcome = Some(WriteOutcome::decided(CommitOutcome::IdempotencyTaken(found)));
+                *outcome = Some(WriteOutcome::decided(CommitOutcome::IdempotencyTaken(existing)));
             }
         }
         let application = Application::new((db, generations), locked, subscriptions);
-        let group = Self { db, application, outcomes, followers, refused: Vec::new() };
+        let group = Self { db, application, outcomes, followers, refused_keys: Vec::new() };
         group.check_conflicting_records_found(&conflicting, &records)?;
         Ok(group)
     }
@@ -143,15 +144,15 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Returns `true` if a write has no outcome yet.
+    /// Returns `true` if a write has no outcome yet and does not wait for that of an earlier write.
     fn needs_decision(&self, at: usize) -> bool {
         self.outcomes.get(at).is_some_and(Option::is_none)
             && !self.followers.iter().any(|(follower, _)| *follower == at)
     }
 
     fn decide(&mut self, at: usize, outcome: WriteOutcome) {
-        if let Some(place) = self.outcomes.get_mut(at) {
-            *place = Some(outcome);
+        if let Some(slot) = self.outcomes.get_mut(at) {
+            *slot = Some(outcome);
         }
     }
 
@@ -200,7 +201,7 @@ impl<'a> Group<'a> {
                 }
                 ApplyOutcome::Refused { outcome, has_written: false } => {
                     let record = mutation.changes.idempotency_record.as_ref();
-                    self.refused.extend(record.map(|record| record.key));
+                    self.refused_keys.extend(record.map(|record| record.key));
                     self.decide(at, WriteOutcome::decided(outcome));
                 }
                 ApplyOutcome::Refused { outcome, has_written: true } => {
@@ -242,14 +243,14 @@ impl<'a> Group<'a> {
     async fn settle_deliveries(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         let mut settlements = Vec::new();
         for (at, write) in writes.iter_mut().enumerate() {
-            let Write::Settle(one) = write else { continue };
-            settlements.push(&mut one.settlement);
+            let Write::Settle(queued) = write else { continue };
+            settlements.push(&mut queued.settlement);
             self.decide(at, WriteOutcome::Done);
         }
         if settlements.is_empty() {
             return Ok(());
         }
-        // Events that wait behind the settled ones must be written first, so that they are released.
+        // Events that wait for the settled ones must be written first, so that the settlement releases them.
         refuse_write_at(self.application.flush().await?)?;
         let settled = settlements::settle(Sql::Postgres(self.db), &mut settlements).await;
         settled.map_err(|error| RollbackReason::Failed(error.into()))
@@ -257,14 +258,14 @@ impl<'a> Group<'a> {
 
     async fn run_calls(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         if writes.iter().any(|write| matches!(write, Write::Call(_))) {
-            // The calls read what the changes before them wrote.
+            // Calls may read what the changes of this group have written.
             refuse_write_at(self.application.flush().await?)?;
         }
         let is_alone = writes.len() == 1;
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Call(call) = write else { continue };
-            let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
-            match made {
+            let result = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
+            match result {
                 Ok(Ok(())) => self.decide(at, WriteOutcome::Done),
                 Ok(Err(failure)) if failure.is_connection_error() => {
                     return Err(RollbackReason::Failed(failure));
@@ -293,7 +294,7 @@ impl<'a> Group<'a> {
         let counts = std::mem::take(counts);
         let (refused, (), ()) = try_join3(
             self.application.flush(),
-            records::delete_all(self.db, &self.refused),
+            records::delete_all(self.db, &self.refused_keys),
             counts.write(self.db),
         )
         .await?;
@@ -333,7 +334,8 @@ fn refuse_write_at(refused: Option<usize>) -> Result<(), RollbackReason> {
     refused.map_or(Ok(()), |at| Err(RollbackReason::OneWrite { at, outcome }))
 }
 
-/// Returns the effect of a failed statement of one write. A fault in the write's values concerns that write alone.
+/// Returns the reason for the rollback after a statement of one write has failed. Unless the connection failed or a
+/// conflict occurred, only that write is at fault.
 fn rollback_reason(at: usize, failure: Failure) -> RollbackReason {
     if failure.is_connection_error() || failure.is_conflict() {
         return RollbackReason::Failed(failure);

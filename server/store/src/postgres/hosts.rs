@@ -1,6 +1,6 @@
-//! The hosts of an address. They are tried in order, and the first that accepts writes is used. The driver can do that
-//! too, but it waits without limit for a host that accepts a connection and stays silent, as a frozen primary does
-//! before a failover, and its errors do not name the host.
+//! The hosts of an address. They are tried in order, and the first that accepts writes is used. The driver has the same
+//! feature, but it waits without a limit for a host that accepts a connection and then does not respond, as a frozen
+//! primary does before a failover. Its errors also do not name the host.
 
 use tokio_postgres::{
     Config,
@@ -20,22 +20,22 @@ pub(super) struct HostConfig {
     pub(super) password_source: PasswordSource,
 }
 
-/// Returns a separate configuration for each of the listed hosts, with the common settings. Refuses lists of different
-/// lengths.
+/// Returns a configuration for each host of `hosts_config`, with the settings of `common`. Refuses lists of hosts,
+/// ports and addresses whose lengths do not match.
 pub(super) fn configure_each(
     common: &Config,
-    listed: &Config,
+    hosts_config: &Config,
     passwords: &Passwords,
 ) -> Result<Vec<HostConfig>, &'static str> {
-    let (hosts, ports) = (listed.get_hosts(), listed.get_ports());
-    let addresses = listed.get_hostaddrs();
+    let (hosts, ports) = (hosts_config.get_hosts(), hosts_config.get_ports());
+    let addresses = hosts_config.get_hostaddrs();
     if ports.len() > 1 && ports.len() != hosts.len() {
         return Err("name one port for all hosts, or one for each");
     }
     if !addresses.is_empty() && addresses.len() != hosts.len() {
         return Err("name as many in hostaddr as in host");
     }
-    let each = (0..).zip(hosts).map(|(index, host)| {
+    let configs = (0..).zip(hosts).map(|(index, host)| {
         let port = ports.get(index).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT);
         let mut config = common.clone();
         let name = match host {
@@ -45,7 +45,7 @@ pub(super) fn configure_each(
         };
         match host {
             Host::Tcp(name) => config.host(name),
-            // TLS is not used on a Unix socket, and `libpq` does not ask for it there either.
+            // `libpq` does not use TLS on a Unix socket either.
             Host::Unix(folder) => config.host_path(folder).ssl_mode(SslMode::Disable),
         };
         config.port(port);
@@ -55,7 +55,7 @@ pub(super) fn configure_each(
         let password_source = passwords.add_to(&mut config);
         HostConfig { name: format!("{name}:{port}"), config, password_source }
     });
-    Ok(each.collect())
+    Ok(configs.collect())
 }
 
 #[cfg(test)]

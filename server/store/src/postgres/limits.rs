@@ -1,4 +1,4 @@
-//! The limits that servers share, and the number of servers. `server/domain/src/shared_limit.rs` decides from them.
+//! The limits that servers share, and the number of servers. `server/domain/src/shared_limit.rs` has the rules.
 
 use std::{
     collections::HashMap,
@@ -49,11 +49,12 @@ const HEARTBEAT: &str = "\
         ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
     SELECT 1 + count(*), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
-/// Deletes a server that leaves, if there is one, and those that were not seen for a minute.
+/// Deletes the server `$1`, unless it is null, and all servers that were not seen for a minute.
 const DELETE_OLD_SERVERS: &str = "DELETE FROM rate_limit_servers \
      WHERE server = $1 OR seen_at < now() - interval '1 minute'";
-/// Deletes windows that are over, beginning where this server's last call ended. While a long transaction runs
-/// elsewhere, the table and its index keep all deleted windows, and claims wait for this statement.
+/// Deletes expired windows, beginning where this server's previous deletion ended. While a long transaction runs
+/// elsewhere, the table and its index still have all deleted windows; claims would wait while a statement reads them
+/// all.
 const DELETE_EXPIRED_WINDOWS: &str =
     "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
 /// Interval at which all windows are checked, in seconds.
@@ -113,10 +114,10 @@ async fn delete_expired_windows(
     let (from, to) = (deleted_before.load(Ordering::Relaxed), second - 10);
     let is_full_check = from == 0 || second % FULL_CHECK_SECONDS == 0;
     if is_full_check {
-        // Those of a server whose clock was wrong.
+        // Windows in the future are from a server whose clock was wrong.
         db.execute(DELETE_EXPIRED_WINDOWS, &[&(second + 11), &i64::MAX]).await?;
     }
-    // A claim may arrive late, by as long as its caller waits.
+    // A claim may be late by as long as its caller waits, so the windows of the ten seconds before are deleted again.
     let from = if is_full_check { i64::MIN } else { from - 10 };
     db.execute(DELETE_EXPIRED_WINDOWS, &[&from, &to]).await?;
     deleted_before.store(to, Ordering::Relaxed);

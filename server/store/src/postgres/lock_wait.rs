@@ -1,6 +1,6 @@
-//! The time that a write waits for rows that someone else has locked. Another server's group releases its rows with its
-//! COMMIT. A forgotten `BEGIN` in psql may hold rows for hours, and all other writes of a server queue behind each
-//! write that waits.
+//! Decides how long a write waits for rows that another connection has locked. Another server's group unlocks its rows
+//! with its COMMIT, so a long wait helps. A forgotten `BEGIN` in psql may lock rows for hours, and all other writes of
+//! the server queue behind each write that waits, so waits must then be short.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const SHORT_WAIT_PERIOD: Duration = Duration::from_secs(10);
 pub(super) enum LockWait {
     /// Longer than PostgreSQL waits before it looks for deadlocks (`deadlock_timeout`, 1 s), so that it finds them.
     Long,
-    /// Used while someone keeps a row locked for longer than the long wait.
+    /// Used while a row stays locked for longer than the long wait.
     Short,
 }
 
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_end_by_themselves_if_commits_take_longer() {
+    fn short_waits_end_even_if_commits_take_longer() {
         let (mut waits, began) = (LockWaits::default(), monotonic_now());
         let second = |second| began + Duration::from_secs(second);
         let slow_commit = Duration::from_millis(200);

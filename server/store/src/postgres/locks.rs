@@ -19,7 +19,7 @@ use crate::{parcels::read_step, sql};
 #[derive(Debug, Clone)]
 pub(super) struct LockedParcel {
     pub(super) version: Version,
-    /// The owner's number, with the parcel's generation.
+    /// The owner's number, combined with the parcel's generation.
     pub(super) tenant: i64,
     /// The day on which it was created, in days since 1970 began.
     pub(super) day: i64,
@@ -67,8 +67,8 @@ fn op_parcels(op: &StoreOp) -> &[ParcelRowId] {
     }
 }
 
-/// Locks the existing parcels among those that are changed or whose deliveries are settled, by one statement, because
-/// two statements would lock in two orders.
+/// Locks the `parcels` to change and the parcels whose deliveries are `settled`, as far as they exist. One statement
+/// locks all of them in one order.
 pub(super) async fn lock_parcels(
     db: &Connection,
     parcels: &[i64],
@@ -80,9 +80,9 @@ pub(super) async fn lock_parcels(
     let sql = "SELECT id, version, tenant, created_at, state, country, public_id, updated_at, \
          last_sequence, label_version, reprinted_at, step_index, step_due \
          FROM parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-    let all = [parcels, settled].concat();
+    let ids = [parcels, settled].concat();
     let mut locked = HashMap::new();
-    for row in &db.all(sql, &[&all]).await? {
+    for row in &db.all(sql, &[&ids]).await? {
         match (get(row, 0)?, read_locked_parcel(row)) {
             (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
             // An unreadable row must not prevent its events from being settled.
@@ -102,14 +102,14 @@ pub(super) async fn write_parcels(
         return Ok(());
     }
     let ids = column!(changed, (parcel, _) => parcel.0);
-    let versions = column!(changed, (_, now) => now.version.0);
-    let states = column!(changed, (_, now) => i16::from(now.state.number()));
-    let updated = column!(changed, (_, now) => now.updated_at.0);
-    let sequences = column!(changed, (_, now) => now.last_sequence);
-    let labels = column!(changed, (_, now) => now.label_version);
-    let reprinted = column!(changed, (_, now) => now.reprinted_at.map(|at| at.0));
-    let steps = column!(changed, (_, now) => now.step.map(|step| i16::from(step.index)));
-    let dues = column!(changed, (_, now) => now.step.map(|step| step.due.0));
+    let versions = column!(changed, (_, parcel) => parcel.version.0);
+    let states = column!(changed, (_, parcel) => i16::from(parcel.state.number()));
+    let updated = column!(changed, (_, parcel) => parcel.updated_at.0);
+    let sequences = column!(changed, (_, parcel) => parcel.last_sequence);
+    let labels = column!(changed, (_, parcel) => parcel.label_version);
+    let reprinted = column!(changed, (_, parcel) => parcel.reprinted_at.map(|at| at.0));
+    let steps = column!(changed, (_, parcel) => parcel.step.map(|step| i16::from(step.index)));
+    let dues = column!(changed, (_, parcel) => parcel.step.map(|step| step.due.0));
     let sql = "UPDATE parcels AS p SET version = n.version, state = n.state, \
          updated_at = n.updated_at, last_sequence = n.last_sequence, \
          label_version = n.label_version, reprinted_at = n.reprinted_at, \

@@ -11,8 +11,8 @@ use super::{
 use crate::{meta, sql::Sql, values::Value};
 
 /// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
-/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so. A
-/// migration for both engines has both spellings like any statement ([`Sql`]).
+/// only adds, and a later version drops what is no longer used. A migration that cannot do so raises [`OLDEST_SCHEMA`].
+/// A migration for both engines has both spellings like any statement ([`Sql`]).
 pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
@@ -32,7 +32,7 @@ pub(super) const MIGRATIONS: [&str; 14] = [
 
 /// The schema of the oldest program whose statements still work on this schema. A migration that only adds leaves it
 /// unchanged; a migration that drops what programs up to schema n use sets it to n + 1. It is stored in `meta`, so that
-/// an older program knows whether it may start. Programs that do not read it know no schema after 3.
+/// an older program knows whether it may start. Programs that do not read it have schema 3 or an older one.
 pub(super) const OLDEST_SCHEMA: i64 = 14;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 /// The message for a program that is older than [`OLDEST_SCHEMA`].
@@ -40,7 +40,7 @@ pub(super) const OUTDATED: &str =
     "a newer program has changed the schema, and this one does not work on it any more";
 
 /// Limits the wait for table locks. While a migration waits for one, all other statements queue behind it, even reads.
-/// So it gives up soon, for instance while `pg_dump` runs, and tries again.
+/// So a migration gives up soon, for instance while `pg_dump` runs, and tries again.
 const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '1s'";
 /// Pause between two attempts.
 const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ const MIGRATION_LOCK: i64 = 0x0070_6172_6365_6C6F;
 /// Advice for the likeliest failure of a first start, and of the first command after an upgrade.
 const OWNER_ADVICE: &str = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, \
      let the owner run a command of this program once";
-/// Advice for a role that is not the owner, which needs the rights that the manual lists.
+/// Advice for a role that is not the owner and lacks rights on the tables.
 const GRANT_ADVICE: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES \
      IN SCHEMA public to its role, or run as the owner";
 
@@ -92,13 +92,13 @@ const ADVANCE_SEQUENCES: &str = "\
     END $mend$";
 
 /// Updates the schema and returns the database's secret, which is `fresh_secret` if the database is new. Servers that
-/// start on an empty database at once create one schema and one secret, because each waits without a limit for the
-/// lock, which is held until the commit.
+/// start on an empty database at the same time create one schema and one secret, because each waits without a limit for
+/// the migration lock, which is held until the commit.
 pub(super) async fn prepare(db: &Connection, fresh_secret: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
         let prepared = prepare_locked(db, fresh_secret).await.map_err(with_advice(GRANT_ADVICE));
-        let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
+        let end_result = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 tracing::warn!(
@@ -106,7 +106,7 @@ pub(super) async fn prepare(db: &Connection, fresh_secret: [u8; 32]) -> DbResult
                 );
                 tokio::time::sleep(UPGRADE_PAUSE).await;
             }
-            prepared => return prepared.and_then(|secret| ended.map(|()| secret)),
+            prepared => return prepared.and_then(|secret| end_result.map(|()| secret)),
         }
     }
 }
@@ -139,7 +139,7 @@ async fn prepare_locked(db: &Connection, fresh_secret: [u8; 32]) -> DbResult<[u8
 
 /// Updates the schema for a copy into the database, and marks the database. No server starts on it until the copy
 /// removes the mark, in the transaction of its rows. Without the mark a server would mistake an interrupted copy for a
-/// new database. A database that holds anything is refused.
+/// new database. A database that is not empty is refused.
 pub(super) async fn prepare_for_copy(db: &Connection) -> DbResult<()> {
     db.run("BEGIN").await?;
     let prepared = async {
@@ -168,7 +168,7 @@ async fn has_unfinished_copy(db: &Connection) -> DbResult<bool> {
     Ok(meta::get::<Value>(Sql::Postgres(db), UNFINISHED_COPY).await?.is_some())
 }
 
-/// Refuses a database whose schema is not this program's, because it is read as it is.
+/// Refuses to copy from a database whose schema is not this program's, because the source of a copy is not upgraded.
 pub(super) async fn check_copy_source(db: &Connection) -> DbResult<()> {
     if !db.value::<bool>(IS_OURS, &[]).await? {
         let reason = "it is not a database of Parcelo's, or empty: name another with --from";
@@ -185,13 +185,14 @@ pub(super) async fn check_copy_source(db: &Connection) -> DbResult<()> {
 /// Refuses any schema other than this program's, because a copy has only the tables and columns that this program
 /// knows, and would lose the others.
 async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
-    let (found, known) = (schema_version(db).await?, MIGRATIONS.len());
-    let advice = match found.cmp(&known) {
+    let (database_schema, program_schema) = (schema_version(db).await?, MIGRATIONS.len());
+    let advice = match database_schema.cmp(&program_schema) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => "start this program's server on it once, which upgrades it",
         Ordering::Greater => "copy it with the newer program",
     };
-    let reason = format!("it has schema {found} and this program's is {known}: {advice}");
+    let reason =
+        format!("it has schema {database_schema} and this program's is {program_schema}: {advice}");
     Err(Failure::Unsuitable(reason))
 }
 
@@ -205,35 +206,35 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
              applied_at timestamptz NOT NULL DEFAULT now())";
         db.run(table).await.map_err(with_advice(OWNER_ADVICE))?;
     }
-    let done = schema_version(db).await?;
-    if done > MIGRATIONS.len() {
-        return check_newer(db, done).await;
+    let version = schema_version(db).await?;
+    if version > MIGRATIONS.len() {
+        return check_newer(db, version).await;
     }
-    for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
+    for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(version) {
         db.run(&Sql::Postgres(db).in_dialect(sql)).await.map_err(with_advice(OWNER_ADVICE))?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
-    let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \
+    let set_oldest_schema = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE m.value <> excluded.value";
     let oldest = OLDEST_SCHEMA.to_string();
-    db.execute(note, &[&OLDEST_SCHEMA_NAME, &oldest.as_bytes()]).await.map(drop)
+    db.execute(set_oldest_schema, &[&OLDEST_SCHEMA_NAME, &oldest.as_bytes()]).await.map(drop)
 }
 
 /// Returns `Ok` if this program may run on a schema that a newer program has made: versions run side by side while
 /// servers are replaced one by one, and a server that crashes in that time must be able to restart.
-async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
+async fn check_newer(db: &Connection, database_schema: usize) -> DbResult<()> {
     let oldest: Option<Vec<u8>> = meta::get(Sql::Postgres(db), OLDEST_SCHEMA_NAME).await?;
-    let known = MIGRATIONS.len();
+    let program_schema = MIGRATIONS.len();
     if oldest.is_none_or(|oldest| is_outdated(&oldest)) {
         let reason = format!(
-            "{OUTDATED} (the database has schema {found}, this program {known}): install the newer program, \
-             or restore a dump from before the upgrade"
+            "{OUTDATED} (the database has schema {database_schema}, this program {program_schema}): \
+             install the newer program, or restore a dump from before the upgrade"
         );
         return Err(Failure::Unsuitable(reason));
     }
     tracing::info!(
-        found,
-        known,
+        found = database_schema,
+        known = program_schema,
         "the schema is a newer program's, and this one works on it: finish the upgrade"
     );
     Ok(())
@@ -246,7 +247,7 @@ pub(super) fn is_outdated(oldest: &[u8]) -> bool {
 }
 
 /// Returns `true` if the schema exists. Fails in a database with another program's tables, because callers would
-/// otherwise create the schema there, or advise to.
+/// otherwise create the schema there, or advise the operator to do so.
 pub(super) async fn has_schema(db: &Connection) -> DbResult<bool> {
     if db.value(IS_OURS, &[]).await? {
         return Ok(true);

@@ -1,9 +1,9 @@
 //! The PostgreSQL engine: one database for several servers.
 //!
-//! No request holds a connection. Writes queue for the writer, which owns one connection (`writer.rs`) and puts many of
-//! them into one transaction (`group.rs`). Reads queue for a few more connections (`readers.rs`). If a request is
-//! dropped, its call still runs. A connection in an unknown state is discarded. The process caches nothing that other
-//! servers' writes would make wrong.
+//! Requests do not hold connections. Writes are queued for the writer (`writer.rs`), which owns one connection and runs
+//! many writes in one transaction (`group.rs`). Reads are queued for a few other connections (`readers.rs`). A queued
+//! write completes even if its request is dropped. A connection in an unknown state is discarded. The process caches
+//! nothing that another server's write would invalidate.
 
 mod address;
 mod apply;
@@ -75,14 +75,14 @@ use super::{
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the last writes when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Number of a server's connections in addition to the writer's.
+/// A server's connections in addition to the writer's.
 pub(super) const READERS: Connections = Connections { point_reads: 3, scans: 4 };
-/// Number of a command's connections in addition to the writer's.
+/// A command's connections in addition to the writer's.
 pub(super) const ONE_READER: Connections = Connections { point_reads: 0, scans: 1 };
-/// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send only these.
+/// The statements between BEGIN and COMMIT of a group of creates without webhooks. Benchmarks send only these.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::INSERT_CHANGES];
 
-/// The database. Clones are the same database.
+/// A store on a PostgreSQL database. Clones share its connections.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -95,16 +95,17 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
-    /// The queues of scans.
+    /// Limits each tenant to one scan at a time.
     turns: Turns,
-    /// The second before which windows of limits are deleted; 0 before the first deletion.
+    /// The second before which rate limit windows are deleted; 0 before the first deletion.
     windows_deleted_before: AtomicI64,
     health: Arc<Health>,
     /// Time since PostgreSQL answered anything.
     silence: Arc<Silence>,
-    /// Time since PostgreSQL answered a read, because it may accept no further connection while the writer's works.
+    /// Time since PostgreSQL answered a read. PostgreSQL may refuse connections for reads while the writer's still
+    /// works.
     read_silence: Silence,
-    /// `true` if a newer program has changed the schema so that this program's statements are wrong.
+    /// `true` if a newer program has changed the schema so that this program can no longer use it.
     is_outdated: AtomicBool,
     /// The database's clock.
     clock: Arc<SharedClock>,
@@ -114,9 +115,9 @@ struct Inner {
     count_merges: counts::MergeProgress,
     /// The undelivered events at the last count.
     backlogs: tokio::sync::Mutex<Option<backlogs::CachedBacklogs>>,
-    /// The last row that the last search for stranded events has checked.
+    /// The last row that the previous search for stranded events checked.
     stranded_searched_to: AtomicI64,
-    /// `true` if leases begin and end by the database's clock, as always outside tests.
+    /// `true` if leases begin and end by the database's clock, as they always do outside tests.
     #[cfg(any(test, feature = "test-util"))]
     leases_by_database: AtomicBool,
     unreadable_parcels: AtomicU64,
@@ -133,13 +134,14 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.into_store_error(&name);
-        let writing = Connector::for_writer(&address).map_err(failed)?;
-        let reading = Connector::for_readers(&address, &writing).map_err(failed)?;
-        let silence = Arc::clone(&writing.silence);
+        let writer_connector = Connector::for_writer(&address).map_err(failed)?;
+        let reader_connector =
+            Connector::for_readers(&address, &writer_connector).map_err(failed)?;
+        let silence = Arc::clone(&writer_connector.silence);
         let health = Arc::new(Health::default());
-        let started = Writer::start(writing, Arc::clone(&health), fresh_secret).await;
+        let started = Writer::start(writer_connector, Arc::clone(&health), fresh_secret).await;
         let (writer, Prepared { secret, server }) = started.map_err(failed)?;
-        let readers = Readers::start(reading, connections).map_err(failed)?;
+        let readers = Readers::start(reader_connector, connections).map_err(failed)?;
         let store = Self(Arc::new(Inner {
             name,
             state: ProcessState::new(secret),
@@ -164,19 +166,19 @@ impl Store {
             unreadable_events: AtomicU64::new(0),
         }));
         // Measured before any decision depends on the clock.
-        if let Some(skew) = store.measure_clock_at_start().await? {
+        if let Some(skew) = store.measure_clock_without_timeout().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
         Ok(store)
     }
 
-    /// Returns `true` if a database of ours exists, for commands that only read and must not create one.
+    /// Returns `true` if the database has our schema, for commands that only read and must not create the schema.
     pub async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let check_schema = async {
             migrations::has_schema(&Connector::for_writer(&address)?.connect().await?).await
         };
-        // Each connection is served by two tasks of this thread.
+        // Opening a connection spawns a task on this thread.
         tokio::task::LocalSet::new()
             .run_until(check_schema)
             .await
@@ -211,10 +213,10 @@ impl Store {
         self.write(Write::Settle(queued), answer, Some(WRITE_TIMEOUT)).await
     }
 
-    /// Flushes queued writes, as far as PostgreSQL can be reached.
+    /// Closes the store once its queued writes are done, or after [`CLOSE_TIMEOUT`].
     pub async fn close(self) {
         let finish = async {
-            // If it fails, the others forget this server in a few seconds anyway.
+            // If this fails, other servers stop counting this one within a few seconds anyway.
             let _ = self.unregister_server().await;
             self.0.writer.stop().await;
         };
@@ -238,7 +240,8 @@ impl Store {
         Stats { commits, changes, orders, reads, unreadable }
     }
 
-    /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.
+    /// Returns `Closed` once the store is closed. An unreachable database is no reason, because it may become reachable
+    /// again.
     pub(super) fn read_only_reason(&self) -> Option<ReadOnlyReason> {
         self.0.writer.is_closed().then_some(ReadOnlyReason::Closed)
     }
@@ -247,8 +250,8 @@ impl Store {
         self.has_writer() && self.unavailable_reason().is_none()
     }
 
-    /// Returns `true` if the writer has a connection. Writes on other connections check this first: if commits do not
-    /// end, each further commit would leave a waiting backend.
+    /// Returns `true` if the writer has a connection. Writes on other connections check this first. While a COMMIT
+    /// hangs, the writer stays without a connection, and each further COMMIT would leave another waiting backend.
     fn has_writer(&self) -> bool {
         self.0.health.is_connected.load(Ordering::Acquire)
     }
@@ -268,7 +271,7 @@ impl Store {
         })
     }
 
-    /// Logs once that PostgreSQL stopped answering, and that it answers again. The writer checks its own connection.
+    /// Logs once when PostgreSQL stops answering, and once when it answers again. The writer checks its own connection.
     pub(super) fn check(&self, _now: Instant) {
         match self.0.silence.take_unlogged_change() {
             Some(true) => tracing::error!(

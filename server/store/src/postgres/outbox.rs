@@ -25,9 +25,9 @@ const STRANDED_PER_SEARCH: usize = 1_000;
 pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
 
 impl Subscriptions {
-    /// Loads the subscriptions of these tenants, unless they are loaded already, under a `FOR SHARE` lock. A
-    /// transaction that may turn an endpoint off locks `FOR UPDATE` at once, because two transactions that share a
-    /// row's lock and then need it exclusively would wait for each other.
+    /// Loads the subscriptions of these tenants that are not loaded yet, and locks them. `lock` is `SHARE`, or `UPDATE`
+    /// in a transaction that may turn an endpoint off: if two transactions shared the lock of a row and then needed it
+    /// exclusively, they would deadlock.
     pub(super) async fn load(
         &mut self,
         db: &Connection,
@@ -38,9 +38,10 @@ impl Subscriptions {
         unknown.retain(|tenant| !self.0.contains_key(tenant));
         unknown.sort_unstable();
         unknown.dedup();
-        let found = outbox::subscriptions(Sql::Postgres(db), &unknown, lock).await?;
+        let loaded = outbox::subscriptions(Sql::Postgres(db), &unknown, lock).await?;
         self.0.extend(unknown.into_iter().map(|tenant| (tenant, None)));
-        self.0.extend(found.into_iter().map(|(tenant, found)| (tenant, Some(found))));
+        let loaded = loaded.into_iter();
+        self.0.extend(loaded.map(|(tenant, subscription)| (tenant, Some(subscription))));
         Ok(())
     }
 
@@ -75,7 +76,7 @@ impl Store {
     }
 }
 
-/// Returns a page of the waiting events after the row `after`, each with its parcel if the event waits for nothing.
+/// Returns a page of the waiting events after the row `after`, each with its parcel if the event is stranded.
 async fn find_waiting_events(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
     let sql = format!(
         "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \

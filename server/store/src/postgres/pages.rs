@@ -85,22 +85,22 @@ impl Store {
         sql: &'static str,
         cutoff: i64,
     ) -> Result<u64, StoreError> {
-        let (mut all, mut from) = (0, i64::MIN);
+        let (mut total, mut from) = (0, i64::MIN);
         loop {
             let page = self.page(async move |db| {
                 let params: super::connection::Params<'_> = &[&cutoff, &from, &ROWS_PER_PAGE];
                 db.query_one(sql, params, |row| Ok((get(row, 0)?, get(row, 1)?))).await
             });
             let (rows, last): (i64, Option<i64>) = page.await?;
-            all += rows.unsigned_abs();
+            total += rows.unsigned_abs();
             if rows < ROWS_PER_PAGE {
-                return Ok(all);
+                return Ok(total);
             }
             from = last.unwrap_or(from);
         }
     }
 
-    /// Writes a page when its turn comes.
+    /// Writes a page, while no other mass write of this server runs.
     pub(crate) async fn page<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -142,7 +142,7 @@ async fn transact<T>(
                 conflicts += 1;
                 sleep(CONFLICT_PAUSE.mul_f32(fastrand::f32())).await;
             }
-            // The owner of the connection rolls back.
+            // The reader that owns the connection rolls back.
             Err(failure) => return Err(failure),
         }
     }

@@ -1,4 +1,4 @@
-//! The password of a database's address: the four places where it may be, and the address without its password.
+//! Finds the password for an address, and removes it from the address as it was typed.
 
 use std::{
     env, fs,
@@ -9,7 +9,7 @@ use std::{
 use tokio_postgres::{Config, config::Host};
 use url::form_urlencoded;
 
-/// The place where a password was found: the first of the four places that has a password.
+/// The source of a password: the first of the address, `PGPASSWORD` and the password file that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordSource {
     Address,
@@ -18,21 +18,21 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// The password for all hosts, and the lines of the password file if no password is set.
+/// The source of the password for all hosts, and the lines of the password file if there is no such password.
 pub(super) struct Passwords {
     source: PasswordSource,
     lines: String,
 }
 
-/// Looks up the password that an address lacks.
+/// Looks up the password of an address, and sets it in `common` if it is the same for all hosts.
 pub(super) fn find(common: &mut Config, passfile: Option<PathBuf>) -> Passwords {
-    let found = |source| Passwords { source, lines: String::new() };
+    let from_source = |source| Passwords { source, lines: String::new() };
     if common.get_password().is_some() {
-        return found(PasswordSource::Address);
+        return from_source(PasswordSource::Address);
     }
     if let Ok(password) = env::var("PGPASSWORD") {
         common.password(password);
-        return found(PasswordSource::Environment);
+        return from_source(PasswordSource::Environment);
     }
     let lines = read_passfile(passfile).unwrap_or_default();
     Passwords { source: PasswordSource::Nowhere, lines }
@@ -60,21 +60,21 @@ impl Passwords {
         };
         let port = host.get_ports().first().map(ToString::to_string).unwrap_or_default();
         let user = host.get_user().unwrap_or_default();
-        let wanted = [name, &port, host.get_dbname().unwrap_or(user), user];
+        let expected = [name, &port, host.get_dbname().unwrap_or(user), user];
         let lines = self.lines.lines().filter(|line| !line.starts_with('#'));
-        let found = lines.map(fields).find_map(|mut fields| {
-            let password = fields.pop().filter(|_| fields.len() == wanted.len())?;
-            let fits = |(field, wanted): (&String, _)| field == "*" || field == wanted;
-            fields.iter().zip(wanted).all(fits).then_some(password)
+        let password = lines.map(split_fields).find_map(|mut fields| {
+            let password = fields.pop().filter(|_| fields.len() == expected.len())?;
+            let matches = |(field, expected): (&String, _)| field == "*" || field == expected;
+            fields.iter().zip(expected).all(matches).then_some(password)
         });
-        let Some(password) = found else { return self.source };
+        let Some(password) = password else { return self.source };
         host.password(password);
         PasswordSource::File
     }
 }
 
 /// Splits a line into its fields. In a field, `\:` means `:` and `\\` means `\`.
-fn fields(line: &str) -> Vec<String> {
+fn split_fields(line: &str) -> Vec<String> {
     let (mut fields, mut is_escaped) = (vec![String::new()], false);
     for character in line.chars() {
         match character {
@@ -92,19 +92,21 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 /// Joins the parts of an address as they were typed, leaving out the password.
-pub(super) fn without_password([scheme, user, place, query]: [&str; 4]) -> String {
-    let user = user.split_once(':').map_or(user.to_owned(), |(user, _)| format!("{user}@"));
+pub(super) fn without_password([scheme, userinfo, hosts_and_name, query]: [&str; 4]) -> String {
+    let user = userinfo.split_once(':').map_or(userinfo.to_owned(), |(user, _)| format!("{user}@"));
     let is_password =
         |pair: &&str| form_urlencoded::parse(pair.as_bytes()).any(|(name, _)| name == "password");
     let query: Vec<_> = query.split('&').filter(|pair| !is_password(pair)).collect();
     let query = query.join("&");
-    let mark = if query.is_empty() { "" } else { "?" };
-    format!("{scheme}://{user}{place}{mark}{query}")
+    let question_mark = if query.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{hosts_and_name}{question_mark}{query}")
 }
 
-/// Returns `true` if a password that was typed without escapes ends too early. Its rest would be read as the host, the
-/// database's name or a parameter, and messages show those.
-pub(super) fn is_password_cut(place: &str, query: &str) -> bool {
-    let is_cut_by_query = !place.contains('@') && place.contains(':') && query.contains('@');
-    place.matches('@').count() > 1 || is_cut_by_query
+/// Returns `true` if a password contains an unescaped `@` or `?`. What follows it would be read as the host, the
+/// database's name or a parameter, which messages may show.
+pub(super) fn has_unescaped_password(authority_and_path: &str, query: &str) -> bool {
+    let has_question_mark = !authority_and_path.contains('@')
+        && authority_and_path.contains(':')
+        && query.contains('@');
+    authority_and_path.matches('@').count() > 1 || has_question_mark
 }

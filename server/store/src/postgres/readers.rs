@@ -22,7 +22,7 @@ use super::{
 
 /// Maximum number of queued reads.
 const MAX_QUEUED_READS: usize = 4_096;
-/// Minimum pause between a failed connection and the next attempt; until then reads are refused at once.
+/// Minimum pause between a failed attempt to connect and the next one; until then reads are refused at once.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
@@ -50,17 +50,17 @@ impl Readers {
             let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
             (queue, Arc::new(Mutex::new(waiting)))
         };
-        let ((point_reads, first), (scans, second)) = (queue(), queue());
+        let ((point_reads, point_read_queue), (scans, scan_queue)) = (queue(), queue());
         spawn_thread("store-readers", async move || {
-            let mut all = JoinSet::new();
+            let mut tasks = JoinSet::new();
             for _ in 0..connections.point_reads {
-                all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));
+                tasks.spawn_local(serve(connector.clone(), Arc::clone(&point_read_queue), None));
             }
             for _ in 0..connections.scans {
-                let scans = Some(Arc::clone(&second));
-                all.spawn_local(serve(connector.clone(), Arc::clone(&first), scans));
+                let scans = Some(Arc::clone(&scan_queue));
+                tasks.spawn_local(serve(connector.clone(), Arc::clone(&point_read_queue), scans));
             }
-            all.join_all().await;
+            tasks.join_all().await;
         })?;
         Ok(Self { point_reads, scans })
     }
@@ -76,7 +76,7 @@ impl Readers {
     }
 }
 
-/// Returns the next read: from the first queue if both queues have one.
+/// Returns the next read. If both queues have one, it is a read of a few rows.
 async fn next(point_reads: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
     let from = async |queue: &Queue| queue.lock().await.recv().await;
     let Some(scans) = scans else { return from(point_reads).await };
@@ -88,7 +88,7 @@ async fn next(point_reads: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call
 }
 
 async fn serve(connector: Connector, point_reads: Queue, scans: Option<Queue>) {
-    let mut reader = Reader { connector, connection: None, failed: None };
+    let mut reader = Reader { connector, connection: None, failed_at: None };
     loop {
         let next = next(&point_reads, scans.as_ref()).await;
         let Some(mut read) = next else { return };
@@ -105,7 +105,8 @@ async fn serve(connector: Connector, point_reads: Queue, scans: Option<Queue>) {
 struct Reader {
     connector: Connector,
     connection: Option<Connection>,
-    failed: Option<Instant>,
+    /// The time of the last failed attempt to connect.
+    failed_at: Option<Instant>,
 }
 
 impl Reader {
@@ -123,14 +124,14 @@ impl Reader {
     async fn try_once(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let connection = self.take().await?;
         let result = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
-        let result = result.unwrap_or(Err(Failure::Unanswered));
+        let result = result.unwrap_or(Err(Failure::Broken));
         // A read may have opened a transaction. After an error it is rolled back, or else the connection is closed.
-        let is_sound = match &result {
+        let is_usable = match &result {
             Ok(()) => !connection.is_closed(),
             Err(failure) if failure.is_connection_error() => false,
             Err(_) => connection.run("ROLLBACK").await.is_ok(),
         };
-        if is_sound {
+        if is_usable {
             self.connection = Some(connection);
         }
         result
@@ -142,11 +143,11 @@ impl Reader {
         {
             return Ok(connection);
         }
-        if self.failed.is_some_and(|failed| !has_elapsed(failed, RECONNECT_PAUSE)) {
+        if self.failed_at.is_some_and(|failed_at| !has_elapsed(failed_at, RECONNECT_PAUSE)) {
             return Err(Failure::Unreachable);
         }
         let connected = self.connector.connect().await;
-        self.failed = connected.is_err().then(monotonic_now);
+        self.failed_at = connected.is_err().then(monotonic_now);
         connected
     }
 }

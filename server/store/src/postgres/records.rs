@@ -1,4 +1,4 @@
-//! Idempotency records in the database. The domain decides which records still count.
+//! Idempotency records in the database. The domain decides which records are still valid.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -52,15 +52,15 @@ impl Store {
     }
 }
 
-/// A queue that batches lookups of keys. Every order begins with one, so all that are queued share a statement; those
-/// that arrive while it runs wait for the next.
+/// A queue that batches lookups of keys. Every order begins with a lookup, so all queued lookups share one statement.
+/// Lookups that arrive while it runs wait for the next statement.
 #[derive(Clone, Default)]
 pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
 
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Adds a lookup. The first lookup in the queue makes a call, if `push` accepts the call.
+    /// Adds a lookup. If it is the first in the queue, a call is queued with `push`, which looks up all of them.
     fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
         let is_first = {
             let mut waiting = self.waiting();
@@ -68,7 +68,7 @@ impl Lookups {
             waiting.len() == 1
         };
         let call =
-            || LookupCall { waiting: self.clone(), taken: Vec::new(), found: HashMap::new() };
+            || LookupCall { waiting: self.clone(), taken: Vec::new(), records: HashMap::new() };
         if is_first && !push(Box::new(call())) {
             // Other lookups that rely on this call may have been added in between.
             for (_, caller) in self.take() {
@@ -91,7 +91,7 @@ struct LookupCall {
     waiting: Lookups,
     taken: Vec<Lookup>,
     /// Each record, or the error of reading it, which concerns only the callers of its key.
-    found: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
+    records: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
 }
 
 impl Call for LookupCall {
@@ -101,13 +101,13 @@ impl Call for LookupCall {
             let keys: Vec<RecordKey> = self.taken.iter().map(|(key, _)| *key).collect();
             for row in find_rows(db, &keys).await? {
                 let record = read_record(&row).map_err(|failure| failure.to_string());
-                self.found.insert(RecordKey(bytes(&row, 0)?), record);
+                self.records.insert(RecordKey(bytes(&row, 0)?), record);
             }
             Ok(())
         })
     }
 
-    /// Returns `false`, because other callers may wait for it that made no call themselves.
+    /// Returns `false`, because the callers of other lookups may rely on this call.
     fn is_abandoned(&self) -> bool {
         false
     }
@@ -119,7 +119,7 @@ impl Call for LookupCall {
         }
         for (key, caller) in self.taken {
             let answer = match &outcome {
-                Ok(()) => self.found.get(&key).cloned().transpose().map_err(Failure::row),
+                Ok(()) => self.records.get(&key).cloned().transpose().map_err(Failure::row),
                 Err(failure) => Err(failure.to_shared_failure()),
             };
             // A caller that has gone needs no answer.
@@ -145,8 +145,8 @@ pub(super) async fn insert_all(
     let bodies = column!(records, record => record.body.as_slice());
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME_MILLIS];
-    let kept = db.query_map(INSERT, &params, |row| bytes(row, 0).map(RecordKey)).await?;
-    Ok(kept.into_iter().collect())
+    let inserted = db.query_map(INSERT, &params, |row| bytes(row, 0).map(RecordKey)).await?;
+    Ok(inserted.into_iter().collect())
 }
 
 /// Replaces the body of a record that this transaction has inserted.
@@ -209,7 +209,8 @@ mod tests {
         let lookups = Lookups::default();
         let [(one, first), (other, second)] = [oneshot::channel(), oneshot::channel()];
         lookups.add((RecordKey([1; 16]), one), |_call| {
-            lookups.add((RecordKey([2; 16]), other), |_call| unreachable!("one is under way"));
+            lookups
+                .add((RecordKey([2; 16]), other), |_call| unreachable!("a call is queued already"));
             false
         });
         for mut answer in [first, second] {

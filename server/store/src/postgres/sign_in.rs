@@ -1,5 +1,6 @@
-//! Failed sign-ins, counted across all servers, so that an attacker gets no more attempts at several servers than at
-//! one. `server/domain/src/login_throttle.rs` decides what they mean. Networks and accounts are stored as keyed hashes.
+//! Counts failed sign-ins across all servers, so that an attacker gets no more attempts at several servers than at one.
+//! `server/domain/src/login_throttle.rs` decides which attempts are refused. Networks and accounts are stored as keyed
+//! hashes.
 
 use std::net::IpAddr;
 
@@ -20,9 +21,10 @@ use super::{
 };
 use crate::StoreError;
 
-/// Time for which the store remembers that an account was signed in to from a network.
+/// Time for which a network stays known after a sign-in to an account from it.
 const NETWORK_LIFETIME: i64 = 90 * Millis::DAY;
-/// Maximum difference of the servers' clocks: failures up to this far ahead count as now.
+/// Maximum expected difference between the servers' clocks. A failure that is ahead by no more than this counts as a
+/// failure at the current time.
 const CLOCK_SKEW: i64 = Millis::MINUTE;
 
 impl Store {
@@ -32,25 +34,25 @@ impl Store {
         now: Millis,
     ) -> Result<Result<PendingLogin, u32>, StoreError> {
         let known = self.hash_key(&attempt.known_network_key());
-        let [separate, shared] = [true, false].map(|is_known| {
-            let counted = attempt.failure_keys(is_known);
-            (self.hash_keys(&counted), counted)
+        let [if_known, if_unknown] = [true, false].map(|is_known| {
+            let failure_keys = attempt.failure_keys(is_known);
+            (self.hash_keys(&failure_keys), failure_keys)
         });
         self.call_reader(async move |db| {
             db.run("BEGIN").await?;
             let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
-            let (hashes, counted) = if is_known { &separate } else { &shared };
-            let counts = begin(db, counted, hashes, now).await?;
+            let (hashes, failure_keys) = if is_known { &if_known } else { &if_unknown };
+            let decision = count_if_allowed(db, failure_keys, hashes, now).await?;
             // A refused attempt is not counted, and leaves no row.
-            db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-            Ok(counts.map(|()| PendingLogin(counted.clone())))
+            db.run(if decision.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+            Ok(decision.map(|()| PendingLogin(failure_keys.clone())))
         })
         .await
     }
 
-    pub async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
-        let hashes = self.hash_keys(&begun.0);
+    pub async fn take_back_login(&self, pending: PendingLogin) -> Result<(), StoreError> {
+        let hashes = self.hash_keys(&pending.0);
         self.call_reader(async move |db| {
             let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
                  WHERE counted_by IN (SELECT counted_by FROM login_failures \
@@ -94,16 +96,16 @@ impl Store {
         hash_login_failure(&self.0.state.secret, [kind, account, &network])
     }
 
-    fn hash_keys(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {
-        counted.iter().map(|by| self.hash_key(by).to_vec()).collect()
+    fn hash_keys(&self, failure_keys: &[FailureKey]) -> Vec<Vec<u8>> {
+        failure_keys.iter().map(|key| self.hash_key(key).to_vec()).collect()
     }
 }
 
-/// Counts an attempt in the open transaction, and locks its rows, so that simultaneous attempts get no more tries than
-/// successive ones.
-async fn begin(
+/// Locks the rows of an attempt in the open transaction, so that simultaneous attempts are counted like successive
+/// ones, and counts the attempt. Returns the seconds to wait if it is refused.
+async fn count_if_allowed(
     db: &Connection,
-    counted: &[FailureKey],
+    failure_keys: &[FailureKey],
     hashes: &[Vec<u8>],
     now: Millis,
 ) -> DbResult<Result<(), u32>> {
@@ -120,9 +122,11 @@ async fn begin(
         Ok((bytes::<32>(row, 0)?, Failures { count: number(row, 1)?, last }))
     };
     let rows = db.query_map(lock, &[&hashes], read).await?;
-    let found = |hash: &[u8]| rows.iter().find(|(by, _)| by == hash).map(|(_, failures)| *failures);
-    let so_far: Vec<_> = counted.iter().zip(hashes).map(|(by, hash)| (by, found(hash))).collect();
-    let failures = match count_attempt(&so_far, now) {
+    let stored_failures =
+        |hash: &[u8]| rows.iter().find(|(key, _)| key == hash).map(|(_, failures)| *failures);
+    let by_key: Vec<_> =
+        failure_keys.iter().zip(hashes).map(|(key, hash)| (key, stored_failures(hash))).collect();
+    let failures = match count_attempt(&by_key, now) {
         Ok(failures) => failures,
         Err(seconds) => return Ok(Err(seconds)),
     };

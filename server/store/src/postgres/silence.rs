@@ -1,7 +1,7 @@
 //! Detects a PostgreSQL server that does not respond at all. A server that is frozen, or behind a network that drops
 //! all packets, keeps its connections open, and nothing fails until a statement times out. So the requests and
-//! responses of all connections are recorded here. One slow statement does not matter while others are answered, and
-//! requests are sent every second, for the clock and the number of servers.
+//! responses of all connections are recorded here. One slow statement does not count as silence while others are
+//! answered. There are always requests to record, because the clock and the number of servers are queried every second.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use parcelo_system::clock::{has_elapsed, monotonic_now};
 /// Time without an answer after which a server is not ready.
 pub(super) const MAX_SILENCE: Duration = Duration::from_secs(3);
 
-/// The time since which PostgreSQL has answered nothing.
+/// The time for which PostgreSQL has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// Time of the first request after the last response.
@@ -41,12 +41,11 @@ impl Silence {
 
     /// Returns `true` if a request was sent since the last response.
     #[cfg(test)]
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn is_awaiting_response(&self) -> bool {
         self.since().is_some()
     }
 
-    /// Returns a change that was not logged yet, once: `true` if the silence has become too long, `false` if it has
-    /// ended.
+    /// Returns `true` once after the silence has become too long, and `false` once after it has ended.
     pub(super) fn take_unlogged_change(&self) -> Option<bool> {
         let is_too_long = self.is_too_long();
         let was_logged = self.was_logged.swap(is_too_long, Ordering::Relaxed);
@@ -66,7 +65,7 @@ mod tests {
     fn silence_lasts_from_a_request_to_the_next_response() {
         let silence = Silence::default();
         let ago = |age: Duration| monotonic_now().checked_sub(age).unwrap();
-        assert!(!silence.is_too_long(), "nothing was asked");
+        assert!(!silence.is_too_long(), "no request was sent");
         silence.request_sent();
         assert_eq!((silence.is_too_long(), silence.take_unlogged_change()), (false, None));
         *silence.since() = Some(ago(MAX_SILENCE * 2));

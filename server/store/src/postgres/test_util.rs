@@ -15,11 +15,12 @@ pub(crate) mod statements;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once a test of this process has made a database: its stores go by the time that the test passes.
+/// Set once a test of this process has made a database. In its stores, leases begin and end by the time that the test
+/// passes.
 static MAKES_TEST_DATABASES: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if this process makes databases for tests, as this crate's own tests do. A program that has the feature
-/// `test-util` only because tests were built with it does not.
+/// Returns `true` if this process makes databases for tests, as the tests of this crate do. A program that has the
+/// feature `test-util` only because tests were built with it does not.
 pub(crate) fn makes_test_databases() -> bool {
     cfg!(test) || MAKES_TEST_DATABASES.load(Ordering::Relaxed)
 }

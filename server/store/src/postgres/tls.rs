@@ -153,7 +153,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Hands
     }
 }
 
-/// An encrypted stream. The trait is our own because the driver's can be implemented for no other type of a crate.
+/// An encrypted stream. The orphan rule requires this trait: the driver's trait cannot be implemented for a stream of
+/// another crate.
 pub(super) trait EncryptedStream: AsyncRead + AsyncWrite + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> EncryptedStream for Stream<S> {}

@@ -22,7 +22,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Begins to read a database as it is at this moment.
+    /// Begins to read a snapshot of the database.
     pub(crate) async fn source(address: Address) -> Result<Self, StoreError> {
         let begin = async |db: &Connection| {
             migrations::check_copy_source(db).await?;

@@ -66,7 +66,7 @@ pub(super) enum WriteOutcome {
 /// The reason why a transaction is not committed.
 #[derive(Debug)]
 pub(super) enum RollbackReason {
-    /// This write cannot be committed with the others. If it is alone, this is its answer.
+    /// The write at this position cannot be committed with the others. If it is the only one, `outcome` is its answer.
     OneWrite { at: usize, outcome: WriteOutcome },
     /// A statement or the COMMIT failed for a reason that does not concern one write alone.
     Failed(Failure),
@@ -129,15 +129,15 @@ impl Write {
 
     /// Returns the parcel whose row must be locked because its delivery is settled.
     pub(super) fn settled_parcel(&self) -> Option<i64> {
-        let Self::Settle(one) = self else { return None };
-        one.settlement.lease.parcel.map(|parcel| parcel.0)
+        let Self::Settle(queued) = self else { return None };
+        queued.settlement.lease.parcel.map(|parcel| parcel.0)
     }
 
     /// Returns the tenant whose endpoint the write may turn off.
     pub(super) fn may_disable_endpoint_of(&self) -> Option<Tenant> {
-        let Self::Settle(one) = self else { return None };
-        match one.settlement.decision {
-            RetryDecision::Gone | RetryDecision::GivenUp => Some(one.settlement.lease.tenant),
+        let Self::Settle(queued) = self else { return None };
+        match queued.settlement.decision {
+            RetryDecision::Gone | RetryDecision::GivenUp => Some(queued.settlement.lease.tenant),
             RetryDecision::Delivered | RetryDecision::Retry { .. } | RetryDecision::Unreadable => {
                 None
             }
@@ -150,7 +150,7 @@ impl Write {
             Self::Changes(mutation) => {
                 mutation.changes.idempotency_record.as_ref().map(|record| record.tenant)
             }
-            Self::Settle(one) => Some(one.settlement.lease.tenant),
+            Self::Settle(queued) => Some(queued.settlement.lease.tenant),
             Self::Call(_) => None,
         }
     }
@@ -159,7 +159,7 @@ impl Write {
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Changes(mutation) => mutation.caller.is_closed(),
-            Self::Settle(one) => one.caller.is_closed(),
+            Self::Settle(queued) => queued.caller.is_closed(),
             Self::Call(call) => call.is_abandoned(),
         }
     }
@@ -176,7 +176,7 @@ impl Write {
                     outcome => Err(outcome),
                 });
             }
-            (Self::Settle(one), WriteOutcome::Done) => one.answer(Ok(())),
+            (Self::Settle(queued), WriteOutcome::Done) => queued.answer(Ok(())),
             (Self::Call(call), WriteOutcome::Done) => call.answer(Ok(())),
             (write, WriteOutcome::Failed(failure)) => write.fail(failure),
             (
@@ -185,16 +185,16 @@ impl Write {
                 | WriteOutcome::Done
                 | WriteOutcome::Broken
                 | WriteOutcome::Later,
-            ) => write.fail(Failure::Unanswered),
+            ) => write.fail(Failure::Broken),
         }
     }
 
-    /// Answers that nothing of the write is stored, or that this is unknown. An event whose settlement is unknown is
-    /// delivered again when its lease has ended.
+    /// Answers with a failure: nothing of the write is stored, or its outcome is unknown. An event whose settlement has
+    /// an unknown outcome is delivered again after its lease has ended.
     pub(super) fn fail(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => drop(mutation.caller.send(Err(failure.into()))),
-            Self::Settle(one) => one.answer(Err(failure)),
+            Self::Settle(queued) => queued.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
         }
     }

@@ -1,9 +1,9 @@
 //! The writer: one task that owns one connection. It runs all queued writes in one transaction, so that many orders
 //! share a COMMIT.
 //!
-//! If the connection is cut before a COMMIT is answered, the transaction may have been committed or not, and callers
-//! get exactly that answer. A caller that repeats its write under its key gets the definite answer, because the insert
-//! of the key waits for the transaction of unknown outcome.
+//! If the connection is cut before a COMMIT is answered, the transaction may or may not have been committed, and
+//! callers are told that the outcome is unknown. A caller that repeats its write under its key learns the outcome,
+//! because the insert of the key waits until the first transaction has ended.
 
 use std::{
     collections::HashMap,
@@ -37,12 +37,12 @@ const MAX_WRITES_PER_COMMIT: usize = 256;
 /// Maximum number of retries of a deadlocked group.
 const MAX_CONFLICTS: u32 = 20;
 /// Maximum number of times that a write is retried alone when its rows are locked, for 1.5 s each time. Together with
-/// its group's wait before, that is less than its caller waits. If several writes are locked out, only the first waits
-/// this long: a lock that affects many (of a table, or of a count that all of a tenant's orders update) would otherwise
-/// stop all other writes for minutes.
+/// the preceding wait of its group, this is shorter than the time that its caller waits. If several writes are locked
+/// out, only the first waits this long: a lock that affects many (of a table, or of a count that all of a tenant's
+/// orders update) would otherwise stop all other writes for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
-/// Number of a tenant's writes that are locked out in a row before its other writes are not tried: they most likely
-/// need the same row, and each would wait for it.
+/// Maximum number of a tenant's writes in a row that may be locked out. Its other writes are then not tried, because
+/// they most likely need the same row, and each would wait for it.
 const MAX_LOCKED_OUT: usize = 3;
 /// Draws a server's id from the database's randomness.
 const DRAW_SERVER_ID: &str =
@@ -56,7 +56,7 @@ pub(super) struct Writer {
     queue: mpsc::Sender<Option<Write>>,
 }
 
-/// A database that was prepared for this server.
+/// The result of preparing a database for this server.
 pub(super) struct Prepared {
     /// The database's secret.
     pub(super) secret: [u8; 32],
@@ -84,7 +84,7 @@ impl Writer {
                 writer.serve(waiting).await;
             }
         })?;
-        let prepared = prepared.await.unwrap_or(Err(Failure::Unanswered))?;
+        let prepared = prepared.await.unwrap_or(Err(Failure::Broken))?;
         Ok((Self { queue }, prepared))
     }
 
@@ -133,7 +133,8 @@ impl WriterLoop {
         loop {
             let count = tokio::select! {
                 count = waiting.recv_many(&mut taken, MAX_WRITES_PER_COMMIT) => count,
-                // Also while no writes arrive: a server without a connection is not ready, and so gets none.
+                // A server without a connection is not ready and gets no writes, so a connection must be opened without
+                // waiting for a write.
                 () = sleep(CHECK_INTERVAL) => {
                     self.connection.ensure_open().await;
                     continue;
@@ -150,7 +151,8 @@ impl WriterLoop {
         }
     }
 
-    /// Runs all `writes` in one transaction, then answers each. A write that would undo the others runs alone.
+    /// Runs all `writes` in one transaction, then answers each. A write that would roll back the others is retried
+    /// alone.
     async fn commit(&mut self, writes: Vec<Write>) {
         let group_wait = self.lock_waits.group_wait();
         let mut alone = self.commit_together(writes, group_wait).await;
@@ -167,12 +169,12 @@ impl WriterLoop {
                     locked_out.push(write);
                     continue;
                 }
-                let left = self.commit_together(vec![write], lock_wait).await;
+                let still_locked = self.commit_together(vec![write], lock_wait).await;
                 if let Some(tenant) = tenant {
                     let before = in_a_row.get(&tenant).copied().unwrap_or_default();
-                    in_a_row.insert(tenant, if left.is_empty() { 0 } else { before + 1 });
+                    in_a_row.insert(tenant, if still_locked.is_empty() { 0 } else { before + 1 });
                 }
-                locked_out.extend(left);
+                locked_out.extend(still_locked);
                 if !locked_out.is_empty() {
                     lock_wait = LockWait::Short;
                 }
@@ -225,7 +227,7 @@ impl WriterLoop {
                 }
                 RollbackReason::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
-                    writes.drain(..).for_each(|write| write.fail(Failure::Unanswered));
+                    writes.drain(..).for_each(|write| write.fail(Failure::Broken));
                 }
             }
         }
@@ -234,8 +236,8 @@ impl WriterLoop {
 
     /// Answers the writes that have an outcome, and returns the writes that must be retried.
     fn answer(&self, writes: Vec<Write>, outcomes: Vec<WriteOutcome>) -> Vec<Write> {
-        let kept = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_committed());
-        let (changes, orders) = kept
+        let committed = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_committed());
+        let (changes, orders) = committed
             .fold((0, 0), |(changes, orders), (write, _)| (changes + 1, orders + write.orders()));
         // Counted before the first answer, because its caller may check the counts.
         if changes > 0 {

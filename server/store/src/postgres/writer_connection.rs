@@ -15,17 +15,18 @@ use super::{
     error::{DbResult, Failure},
 };
 
-/// Minimum pause between a failure and the next attempt to connect; until then writes are refused at once.
-const OPEN_PAUSE: Duration = Duration::from_millis(250);
-/// Ends a backend, unless it is committing or does not report its state (`track_activities = off`). Returns a row for
-/// each live backend: `true` if it was ended. Ending a COMMIT that waits for a synchronous standby would show rows that
-/// the standby lacks. No privilege is needed, because the backend runs under our own role.
+/// Minimum pause between a failed attempt to connect and the next one; until then writes are refused at once.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// Ends a backend, unless it is committing or does not report its state (`track_activities = off`). Returns whether it
+/// was ended, or no row if it has gone. If a COMMIT that waits for a synchronous standby were ended, its rows would
+/// become visible, although the standby lacks them. No privilege is needed, because the backend runs under our own
+/// role.
 const END_BACKEND: &str = "SELECT CASE \
      WHEN state LIKE 'idle%' OR state = 'active' AND query <> 'COMMIT' THEN pg_terminate_backend(pid) \
      ELSE false END FROM pg_stat_activity WHERE pid = $1 \
      AND extract(epoch FROM backend_start)::text = $2";
 
-/// The state of the writer, for readers outside it.
+/// The state of the writer, for the rest of the store.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     pub(super) is_connected: AtomicBool,
@@ -35,20 +36,21 @@ pub(super) struct Health {
     pub(super) orders: AtomicU64,
 }
 
-/// The connection, if there is one, and the remains of the previous connection.
+/// The writer's connection, if it is open, and the backend that a failed connection has left behind.
 pub(super) struct WriterConnection {
     pub(super) connector: Connector,
     health: Arc<Health>,
     live: Option<Connection>,
-    /// The backend of a connection that failed within a transaction. It may not have noticed, and still hold its locks.
+    /// The backend of a connection that failed within a transaction. It may not have noticed the failure, and may still
+    /// hold its locks.
     abandoned: Option<Backend>,
     /// The time of the last failed attempt to connect.
-    failed: Option<Instant>,
+    failed_at: Option<Instant>,
 }
 
 impl WriterConnection {
     pub(super) const fn new(connector: Connector, health: Arc<Health>) -> Self {
-        Self { connector, health, live: None, abandoned: None, failed: None }
+        Self { connector, health, live: None, abandoned: None, failed_at: None }
     }
 
     /// Opens a connection if none is open.
@@ -61,32 +63,34 @@ impl WriterConnection {
         self.health.is_connected.store(true, Ordering::Release);
     }
 
-    /// Abandons a connection in an unknown state: its backend must be ended.
+    /// Abandons a connection in an unknown state. Its backend is ended before the next connection is used.
     pub(super) fn abandon(&mut self, db: &Connection) {
         self.abandoned = Some(db.backend().clone());
     }
 
-    /// Returns the connection, and opens it if necessary. The caller puts it back.
+    /// Takes the connection, which is opened if necessary. The caller must put it back.
     pub(super) async fn take(&mut self) -> DbResult<Connection> {
         if let Some(db) = self.live.take()
             && !db.is_closed()
         {
             return Ok(db);
         }
-        if self.failed.is_some_and(|failed| !has_elapsed(failed, OPEN_PAUSE)) {
+        if self.failed_at.is_some_and(|failed_at| !has_elapsed(failed_at, RECONNECT_PAUSE)) {
             return Err(Failure::Unreachable);
         }
         self.health.is_connected.store(false, Ordering::Release);
         let opened = self.open().await;
         self.health.is_connected.store(opened.is_ok(), Ordering::Release);
-        let failed = std::mem::replace(&mut self.failed, opened.is_err().then(monotonic_now));
+        let last_failure =
+            std::mem::replace(&mut self.failed_at, opened.is_err().then(monotonic_now));
         match &opened {
-            // Logged once, whatever the number of attempts: `/readyz` reports the rest.
-            Err(failure) if failed.is_none() => {
+            // Only the first of several failed attempts is logged as an error; `/readyz` reports that the state
+            // persists.
+            Err(failure) if last_failure.is_none() => {
                 tracing::error!(error = %failure, "no connection to the database");
             }
             Err(failure) => tracing::debug!(error = %failure, "still no connection"),
-            Ok(_) if failed.is_some() => tracing::info!("connected to the database again"),
+            Ok(_) if last_failure.is_some() => tracing::info!("connected to the database again"),
             Ok(_) => {}
         }
         opened
@@ -97,7 +101,7 @@ impl WriterConnection {
         if let Some(Backend { pid, started }) = &self.abandoned {
             let ended =
                 db.query_map(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
-            // Each further COMMIT would wait as well, and leave another waiting backend.
+            // A COMMIT on the new connection would wait as well, and leave another waiting backend.
             if ended.contains(&false) {
                 let reason = "its last COMMIT has not ended: does its synchronous standby answer?";
                 return Err(Failure::NotOpened(reason.to_owned()));

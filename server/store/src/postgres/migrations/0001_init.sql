@@ -1,18 +1,18 @@
--- What SQLite's migrations 0001 to 0014 come to, for several servers on one database. Times are milliseconds
--- since 1970 began, as the domain has them. What differs from SQLite's, and why:
+-- The schema that SQLite's migrations 0001 to 0014 create, for several servers on one database. Times are milliseconds
+-- since 1970 began, as in the domain. The differences from the SQLite schema are:
 --
--- * No row id but a parcel's identifies anything across transactions: ids commit out of order.
+-- * Only the row ids of parcels identify rows across transactions, because ids are not committed in order.
 -- * A reset hides rows by its number (`epoch`), not by their ids.
--- * Nothing is counted by triggers: an order would update one row of its tenant more than once.
--- * What is compared is compared by bytes ("C"), whatever the database's own collation.
+-- * No trigger counts anything, because an order would update a row of its tenant more than once.
+-- * Text is compared by bytes ("C"), independently of the database's collation.
 
 CREATE TABLE meta (
     name  text COLLATE "C" PRIMARY KEY,
     value bytea NOT NULL
 );
 
--- One row for each connection that writes: the number of its last commit. When the answer to a COMMIT is cut
--- off, it says whether the commit was done; when the row is gone, its server can commit no more.
+-- A row for each writing connection, with the number of its last commit. After the answer to a COMMIT was cut off, the
+-- number tells whether it was executed. Once the row is deleted, its server can no longer commit.
 CREATE TABLE writers (
     writer  bigint PRIMARY KEY,
     batch   bigint NOT NULL,
@@ -27,20 +27,20 @@ CREATE TABLE accounts (
     created_at bigint NOT NULL
 );
 
--- tenant, here and below: twice the account, plus 1 in the sandbox.
+-- A tenant, here and below, is twice the account's id, plus 1 for the sandbox.
 CREATE TABLE api_keys (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     public_id  text COLLATE "C" NOT NULL UNIQUE,
     tenant     bigint NOT NULL,
     name       text NOT NULL,
     countries  text NOT NULL, -- '*' or 'EC,MX'
-    ip_list    text NOT NULL, -- networks with commas between them; '' is any address
+    ip_list    text NOT NULL, -- networks, separated by commas: '' allows any address
     rate_limit bigint,
     hash       bytea NOT NULL UNIQUE,
     last4      text NOT NULL,
     created_at bigint NOT NULL,
     revoked_at bigint,
-    -- Higher with every write of any key, so that one look tells a server which keys it must read again.
+    -- Increases with every write of any key, so that one query tells a server which keys it must read again.
     changed    bigint NOT NULL
 );
 CREATE INDEX api_keys_changed ON api_keys (changed);
@@ -103,23 +103,23 @@ CREATE TABLE legacy_uses (
     PRIMARY KEY (api_key, day)
 );
 
--- The sandboxes that were ever reset: rows of an earlier epoch than their tenant's are gone for every reader,
--- and are deleted page by page while `is_erasing`.
+-- The sandboxes that were reset. Rows of an epoch before their tenant's are invisible to all readers, and are deleted
+-- page by page while `is_erasing` is true.
 CREATE TABLE resets (
     tenant     bigint PRIMARY KEY,
     epoch      bigint NOT NULL,
     is_erasing boolean NOT NULL
 );
 
--- Parcels draw their ids from blocks of 1,000: a block is its server's alone, and no id is given twice.
+-- Parcels get their ids from blocks of 1,000. Each block is used by one server only, so no id is used twice.
 CREATE SEQUENCE parcel_ids INCREMENT BY 1000 START WITH 1;
 
--- A parcel's first two events are implied by its row.
+-- The first two events of a parcel are derived from its row.
 CREATE TABLE parcels (
     id                bigint PRIMARY KEY,
     version           bigint NOT NULL,
     tenant            bigint NOT NULL,
-    epoch             bigint NOT NULL, -- of the tenant's resets
+    epoch             bigint NOT NULL, -- the number of the tenant's resets
     created_at        bigint NOT NULL,
     updated_at        bigint NOT NULL,
     step_due          bigint,
@@ -127,11 +127,11 @@ CREATE TABLE parcels (
     promised_day      integer NOT NULL,
     label_version     bigint NOT NULL,
     last_sequence     bigint NOT NULL,
-    environment       smallint NOT NULL, -- tenant's, for the index
+    environment       smallint NOT NULL, -- the tenant's, for the index
     state             smallint NOT NULL,
     step_index        smallint,
     country           text COLLATE "C" NOT NULL,
-    number            text COLLATE "C" NOT NULL, -- as it was given
+    number            text COLLATE "C" NOT NULL, -- as it was entered
     public_id         bytea NOT NULL,
     origin            text NOT NULL,
     destination       text NOT NULL,
@@ -155,8 +155,8 @@ CREATE TABLE events (
     PRIMARY KEY (parcel, sequence)
 );
 
--- How many parcels of an epoch a tenant has, by the day they were created (since 1970 began, UTC), state and
--- country. A group of writes updates each of its rows once.
+-- The number of a tenant's parcels of an epoch, by day of creation (in days since 1970 began, UTC), state and country.
+-- A group of writes updates each affected row once.
 CREATE TABLE parcel_counts (
     tenant  bigint NOT NULL,
     epoch   bigint NOT NULL,
@@ -167,7 +167,8 @@ CREATE TABLE parcel_counts (
     PRIMARY KEY (tenant, epoch, day, state, country)
 ) WITH (fillfactor = 50);
 
--- One unique key over all living records: two servers never both win, at midnight or at the 24th hour.
+-- The key is unique among all visible records, so that of two servers only one can insert it, also when a record
+-- expires.
 CREATE TABLE idempotency (
     key         bytea PRIMARY KEY,
     tenant      bigint NOT NULL,
@@ -179,7 +180,7 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_first_seen ON idempotency (first_seen);
 CREATE INDEX idempotency_sandbox ON idempotency (tenant, first_seen) WHERE tenant % 2 = 1;
 
--- A manifest as it was submitted: `document` is it as JSON.
+-- Manifests as they were submitted, with `document` as JSON.
 CREATE TABLE manifests (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant       bigint NOT NULL,
@@ -192,15 +193,15 @@ CREATE TABLE manifests (
 CREATE UNIQUE INDEX manifests_awb ON manifests (tenant, awb);
 CREATE INDEX manifests_sandbox ON manifests (submitted_at) WHERE tenant % 2 = 1;
 
--- The manifest of a parcel: a parcel has one at most. The version is the label's when it went under the air
--- waybill: later ones name the flight.
+-- The manifest of a parcel, which has at most one. `label_version` is the label's version when the parcel was put under
+-- the air waybill. Later versions name the flight.
 CREATE TABLE manifest_parcels (
     parcel        bigint PRIMARY KEY,
     manifest      bigint NOT NULL,
     label_version bigint NOT NULL
 );
 
--- The events that were taken: where each stands in its parcel's history.
+-- The carrier events that were accepted, with their place in the parcel's history.
 CREATE TABLE carrier_events (
     carrier  bigint NOT NULL,
     event_id text COLLATE "C" NOT NULL,
@@ -211,7 +212,7 @@ CREATE TABLE carrier_events (
 );
 CREATE INDEX carrier_events_parcel ON carrier_events (parcel);
 
--- The events that were refused; one that is refused again takes its own place.
+-- The carrier events that were refused. An event that is refused again replaces its row.
 CREATE TABLE carrier_exceptions (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant      bigint NOT NULL,
@@ -230,19 +231,19 @@ CREATE TABLE carrier_exceptions (
 CREATE INDEX carrier_exceptions_tenant ON carrier_exceptions (tenant, id);
 CREATE INDEX carrier_exceptions_parcel ON carrier_exceptions (parcel);
 
--- A tenant has one endpoint at most. Its secrets sign, so they are kept as they are.
+-- A tenant has at most one endpoint. Its secrets are stored unhashed, because they sign webhooks.
 CREATE TABLE webhook_endpoints (
     tenant       bigint PRIMARY KEY,
     url          text NOT NULL,
-    kinds        smallint NOT NULL, -- the kinds that were asked for, as bits
+    kinds        smallint NOT NULL, -- the subscribed kinds of events, as bits
     secret       bytea NOT NULL,
     enabled      boolean NOT NULL,
     disabled_why text,
     created_at   bigint NOT NULL
 );
 
--- When an endpoint last accepted something. Beside the endpoints, whose rows the writers of orders lock
--- against being turned off meanwhile: a delivery must not wait for them.
+-- The time at which an endpoint last accepted an event. It is not in `webhook_endpoints`, because writers of orders
+-- lock those rows, so that the endpoint cannot be turned off meanwhile, and a delivery must not wait for them.
 CREATE TABLE webhook_successes (
     tenant bigint PRIMARY KEY,
     at     bigint NOT NULL
@@ -256,17 +257,16 @@ CREATE TABLE webhook_old_secrets (
 );
 CREATE INDEX webhook_old_secrets_tenant ON webhook_old_secrets (tenant, id);
 
--- Each commit that leases events takes the next number; a delivery on its way is known by it. A gap does no
--- harm, a number that comes twice would.
+-- Each commit that leases events takes the next number, which identifies its deliveries. Gaps are harmless, but no
+-- number may occur twice.
 CREATE SEQUENCE lease_numbers;
--- From here on `last_value` is a number that was given out.
+-- From here on, `last_value` is a number that is in use.
 SELECT nextval('lease_numbers');
 
--- What is to be sent, written with the change that it reports. Its words are read from the parcel or the
--- manifest when it is sent.
--- state: 0 waits for an earlier event of its parcel, 1 is ready at `due`, 2 delivered, 3 failed, 4 held.
--- leased: it is being sent by a server (`leased_by`), and may be taken again at `due`. after_lease: what was leased until then was
--- another row.
+-- Webhook events to send, each written with the change that it reports. The payload is read from the parcel or the
+-- manifest when the event is sent. `state` is 0 for an event that waits for an earlier event of its parcel, 1 for ready
+-- at `due`, 2 for delivered, 3 for failed and 4 for held. If `leased` is true, the server `leased_by` is sending the
+-- event, and others may lease it again at `due`. Leases up to the number `after_lease` do not include the event.
 CREATE TABLE outbox (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant        bigint NOT NULL,
@@ -297,7 +297,7 @@ CREATE INDEX outbox_leased ON outbox (tenant) WHERE leased;
 CREATE INDEX outbox_tenant ON outbox (tenant, id);
 CREATE INDEX outbox_created_at ON outbox (created_at);
 
--- Every attempt: `answer` is the beginning of what the endpoint said.
+-- All attempts. `answer` is the beginning of the endpoint's response.
 CREATE TABLE webhook_attempts (
     id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     outbox bigint NOT NULL,
@@ -310,7 +310,7 @@ CREATE TABLE webhook_attempts (
 );
 CREATE INDEX webhook_attempts_outbox ON webhook_attempts (outbox, id);
 
--- What is there for callers. Every read names these, and what erases names the tables.
+-- The rows that callers can see. Reads use these views, and only the deletion of hidden rows uses the tables.
 CREATE VIEW living_parcels AS SELECT * FROM parcels AS p
 WHERE NOT EXISTS (SELECT 1 FROM resets AS r WHERE r.tenant = p.tenant AND r.epoch > p.epoch);
 

@@ -1,8 +1,8 @@
--- What several servers share beside the data. Tables without a log hold what a crash of PostgreSQL may forget: they
--- cost no fsync, and are empty after it.
+-- The state that servers share in addition to the data. Unlogged tables hold state that may be lost when PostgreSQL
+-- crashes. Writing to them costs no fsync, and they are empty after a crash.
 
--- What a page of the dashboard says once, a secret among it: sealed with a key that only the session's cookie has,
--- deleted when it is shown.
+-- Messages that a page of the dashboard shows once, and which may contain a secret. They are encrypted with a key that
+-- only the session's cookie has, and are deleted when they are shown.
 CREATE TABLE dashboard_flashes (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     session bytea NOT NULL,
@@ -12,14 +12,14 @@ CREATE TABLE dashboard_flashes (
 );
 CREATE INDEX dashboard_flashes_session ON dashboard_flashes (session);
 
--- The servers that are there: each says so every second.
+-- The running servers. Each updates its row every second.
 CREATE UNLOGGED TABLE rate_limit_servers (
     server  bigint PRIMARY KEY,
     seen_at timestamptz NOT NULL
 ) WITH (fillfactor = 10);
 
--- How many requests of a key servers have taken in a second. The last four columns are the last claim's; `granted` is
--- what it got. kind: 0 an API key, 1 a carrier key.
+-- The number of requests of a key that servers have taken in a second. The last four columns are those of the last
+-- claim, and `granted` is the number that it got. `kind` is 0 for an API key and 1 for a carrier key.
 CREATE UNLOGGED TABLE rate_limit_windows (
     second   bigint NOT NULL,
     kind     smallint NOT NULL,
@@ -32,14 +32,14 @@ CREATE UNLOGGED TABLE rate_limit_windows (
     PRIMARY KEY (second, kind, key)
 ) WITH (fillfactor = 50);
 
--- Failures to sign in, by keyed hashes of networks and accounts.
+-- Failed sign-ins, by keyed hashes of networks and accounts.
 CREATE UNLOGGED TABLE login_failures (
     counted_by bytea PRIMARY KEY,
     failures   bigint NOT NULL,
     last       bigint NOT NULL
 );
 
--- The accounts and networks, hashed together, that were signed in to from there.
+-- Keyed hashes of the pairs of an account and a network from which it was signed in to.
 CREATE UNLOGGED TABLE login_networks (
     known bytea PRIMARY KEY,
     last  bigint NOT NULL

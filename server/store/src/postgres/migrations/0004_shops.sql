@@ -1,4 +1,4 @@
--- What receivers see on the public page of the account that ships: a name, and where to ask. Both may be empty.
+-- The name and the contact that receivers see on the public page of the account that ships. Both may be empty.
 CREATE TABLE shops (
     account bigint PRIMARY KEY,
     name    text NOT NULL,

@@ -1,5 +1,5 @@
--- A server's connections share an advisory lock, and the outcome of a COMMIT whose answer was cut off is found by who repeats
--- the write. The table stays, so that programs of before know the database for ours, and no server of theirs
--- writes: a copy would not notice it.
+-- The table is no longer used: connections share an advisory lock instead, and a caller learns the outcome of a COMMIT
+-- whose answer was cut off by repeating the write. The table stays, so that older programs recognise the database as
+-- ours. Their servers cannot write, because a copy would not notice them.
 DELETE FROM writers;
 ALTER TABLE writers ADD CONSTRAINT writers_no_more CHECK (false);

@@ -1,6 +1,6 @@
--- What a group of writes changes in the counts. Rows are added and never changed, so no group waits for another's, and
--- none looks for its row among all the versions that a long transaction elsewhere keeps. A job adds them to
--- `parcel_counts` every second and deletes them.
+-- The changes of counts by groups of writes. Rows are inserted and never updated, so no group waits for another one, or
+-- searches for its row among the old versions that a long transaction elsewhere keeps. Every second a job adds the
+-- changes to `parcel_counts` and deletes them.
 CREATE TABLE parcel_count_changes (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant     bigint NOT NULL,
@@ -12,7 +12,7 @@ CREATE TABLE parcel_count_changes (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX parcel_count_changes_tenant ON parcel_count_changes (tenant);
 
--- Several rows for a day, state and country: their sum is the count.
+-- Can have several rows for the same day, state and country. Their sum is the count.
 CREATE VIEW living_counts AS SELECT * FROM (
     SELECT tenant, epoch, day, state, country, total FROM parcel_counts
     UNION ALL SELECT tenant, epoch, day, state, country, difference FROM parcel_count_changes

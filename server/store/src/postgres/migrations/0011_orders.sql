@@ -1,5 +1,5 @@
--- What was ordered, as it was accepted: written with its parcel, and never again. Each event of a parcel writes its row, of
--- which this was three quarters.
+-- The orders as they were accepted, inserted with their parcels and never updated. They were three quarters of the rows
+-- of `parcels`, which each event of a parcel writes again.
 CREATE TABLE orders (
     parcel     bigint PRIMARY KEY,
     order_json text NOT NULL
@@ -11,12 +11,12 @@ ALTER TABLE parcels DROP COLUMN order_json;
 CREATE VIEW living_parcels AS SELECT * FROM parcels AS p
 WHERE NOT EXISTS (SELECT 1 FROM resets AS r WHERE r.tenant = p.tenant AND r.epoch > p.epoch);
 
--- The next versions of a page's rows go into what is free of it, and no index is written: none has a column that a
--- carrier's report changes.
+-- New versions of a page's rows go into its free space. They write no index, because no indexed column changes with a
+-- carrier's event.
 ALTER TABLE parcels SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
--- Writes it again, without the column and with room on each page.
+-- Rewrites the table, without the column and with free space on each page.
 CLUSTER parcels USING parcels_pkey;
 ALTER TABLE parcels SET WITHOUT CLUSTER;
 
--- All of it is deleted within a day.
+-- All records are deleted within a day.
 ALTER TABLE idempotency SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);

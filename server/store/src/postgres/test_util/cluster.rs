@@ -106,7 +106,7 @@ pub(crate) async fn writer_pid(store: &crate::Store) -> i32 {
     }
 }
 
-/// Commits as callers do, who repeat a request under its key until its outcome is known.
+/// Commits as callers do: repeats the changes under their key until the outcome is known.
 pub(crate) async fn commit_until_known(store: &crate::Store, changes: Changes) -> CommitOutcome {
     loop {
         match store.commit(changes.clone()).await {
@@ -144,12 +144,12 @@ pub(crate) fn run_sql_at_postgres(sql: &str) {
     shared::shared().unwrap().run_sql("postgres", sql);
 }
 
-/// Opens an empty store, or `None` if PostgreSQL is not installed.
+/// Opens an empty store, or returns `None` if PostgreSQL is not installed.
 pub(crate) async fn open(secret: [u8; 32]) -> Option<Store> {
     Some(Store::connect(database()?, secret, READERS).await.unwrap())
 }
 
-/// Opens two servers' stores on a new database, or `None` if PostgreSQL is not installed.
+/// Opens two servers' stores on a new database, or returns `None` if PostgreSQL is not installed.
 pub async fn two_servers() -> Option<[crate::Store; 2]> {
     let address = database()?;
     let one = crate::Store::connect(address.clone(), [9; 32]).await.unwrap();
@@ -169,7 +169,7 @@ pub(crate) const NEXT_MIGRATION: &str = "\
     INSERT INTO schema_migrations (version) SELECT max(version) + 1 FROM schema_migrations";
 
 /// Makes a program's schema in an empty database, by its migrations.
-pub(crate) fn make_schema(address: &Address, migrations: &[&str], more: &str) {
+pub(crate) fn make_schema(address: &Address, migrations: &[&str], additional_sql: &str) {
     let versions: Vec<_> = (1..=migrations.len()).map(|version| format!("({version})")).collect();
     let sql = [
         "BEGIN; CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
@@ -177,7 +177,7 @@ pub(crate) fn make_schema(address: &Address, migrations: &[&str], more: &str) {
         &migrations.join(";"),
         &format!("INSERT INTO schema_migrations (version) VALUES {}", versions.join(", ")),
         &format!("INSERT INTO meta (name, value) VALUES ('oldest_schema', '{}')", migrations.len()),
-        more,
+        additional_sql,
         "COMMIT",
     ];
     run_sql(address, &sql.join(";\n"));

@@ -1,4 +1,4 @@
-//! A proxy between a store and PostgreSQL that knows where messages begin and end, and fails at a chosen one.
+//! A proxy between a store and PostgreSQL that forwards message by message, and fails at a chosen one.
 
 use std::{
     io,
@@ -38,7 +38,7 @@ impl CutStore {
         Some(Self { store, proxy })
     }
 
-    /// Lets the next commit be done, and cuts the connection instead of the answer.
+    /// Cuts the connection after PostgreSQL has executed the next COMMIT, and before its confirmation is forwarded.
     pub fn cut_next_commit(&self) {
         self.proxy.arm(FaultPoint::Committed, Fault::CutBefore);
     }
@@ -51,7 +51,7 @@ pub(crate) enum FaultPoint {
     Nth(Direction, usize),
     /// The COMMIT.
     Commit,
-    /// PostgreSQL's confirmation that it was done.
+    /// PostgreSQL's confirmation of the COMMIT.
     Committed,
 }
 
@@ -94,10 +94,10 @@ struct ProxiedConnection {
 }
 
 struct ConnectionEnd {
-    writes: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
+    writer: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
     messages: mpsc::Receiver<Vec<u8>>,
     /// Owns the half of the connection that is read.
-    _reads: JoinSet<()>,
+    _reading: JoinSet<()>,
 }
 
 impl Proxy {
@@ -136,7 +136,7 @@ impl Proxy {
         *self.plan.armed.lock().unwrap() = Some((point, fault));
     }
 
-    /// Returns true if the fault has happened. If not, it will not happen any more.
+    /// Returns `true` if the fault has happened. If it has not, it is cancelled.
     pub(crate) fn disarm(&self) -> bool {
         self.plan.armed.lock().unwrap().take().is_none()
     }
@@ -145,31 +145,31 @@ impl Proxy {
 impl ProxiedConnection {
     fn new(store: TcpStream, server: UnixStream) -> Self {
         store.set_nodelay(true).unwrap();
-        let (store_reads, store_writes) = store.into_split();
-        let (server_reads, server_writes) = server.into_split();
+        let (store_reader, store_writer) = store.into_split();
+        let (server_reader, server_writer) = server.into_split();
         Self {
-            store: Some(ConnectionEnd::new(store_reads, store_writes, true)),
-            server: ConnectionEnd::new(server_reads, server_writes, false),
+            store: Some(ConnectionEnd::new(store_reader, store_writer, true)),
+            server: ConnectionEnd::new(server_reader, server_writer, false),
         }
     }
 }
 
 impl ConnectionEnd {
     fn new(
-        mut reads: impl AsyncRead + Send + Unpin + 'static,
-        writes: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
+        mut reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
         mut is_startup: bool,
     ) -> Self {
         let (send, messages) = mpsc::channel(64);
         let mut task = JoinSet::new();
         task.spawn(async move {
-            while let Ok(message) = read_message(&mut reads, is_startup).await
+            while let Ok(message) = read_message(&mut reader, is_startup).await
                 && send.send(message).await.is_ok()
             {
                 is_startup = false;
             }
         });
-        Self { writes: Box::new(writes), messages, _reads: task }
+        Self { writer: Box::new(writer), messages, _reading: task }
     }
 }
 
@@ -187,7 +187,7 @@ async fn read_message(
     Ok(message)
 }
 
-/// The state of a connection's group.
+/// The group that a connection is running, if any.
 #[derive(Default)]
 struct Group {
     is_open: bool,
@@ -198,7 +198,7 @@ struct Group {
 impl Group {
     /// Returns the points that a message corresponds to.
     fn points(&mut self, direction: Direction, message: &[u8]) -> Vec<FaultPoint> {
-        // A reader's transactions name their isolation; only the writer's count.
+        // Only the writer's transactions count. A reader's transactions name their isolation level.
         if direction == Direction::ToServer
             && is_query(message, b"BEGIN")
             && !contains(message, b"ISOLATION")
@@ -251,9 +251,9 @@ async fn forward(mut connection: ProxiedConnection, plan: &Plan) -> io::Result<(
         let Some(message) = message else { return Ok(()) };
         let points = group.points(direction, &message);
         let to = if direction == Direction::ToServer {
-            &mut connection.server.writes
+            &mut connection.server.writer
         } else {
-            &mut store.writes
+            &mut store.writer
         };
         match plan.take(&points) {
             None => to.write_all(&message).await?,

@@ -9,7 +9,8 @@ use std::{
 
 use super::makes_test_databases;
 
-/// Name of the variable with the file for every statement that this process sends, each followed by a NUL.
+/// Name of the environment variable with the path of the file to which this process appends each statement that it
+/// sends, once and followed by a NUL.
 pub(crate) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
 
 /// The number of statements of each connection, by its backend's process id.

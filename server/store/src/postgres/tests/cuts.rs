@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Number of orders in a round that are each sent by one caller.
-const SINGLE: u32 = 6;
+const SINGLE_CALLER_ORDERS: u32 = 6;
 /// Number of orders in a round that are each sent by all [`CALLERS`] at once.
-const SHARED: u32 = 3;
+const SHARED_ORDERS: u32 = 3;
 const CALLERS: u32 = 3;
 
 /// A store behind a proxy, a second store with a direct connection, and the callers' answers.
@@ -45,12 +45,12 @@ impl CutTest {
     async fn open() -> Option<Self> {
         let address = empty_database()?;
         let proxy = Proxy::start(&address).await;
-        let behind = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
+        let proxied = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
         let direct = Store::connect(address.clone(), SECRET).await.unwrap();
         let connected = async {
             loop {
-                // On a slow machine a connection may take longer than that to open.
-                if let Ok(store) = Store::connect(behind.clone(), SECRET).await {
+                // On a slow machine, opening a connection may take longer than the answer timeout.
+                if let Ok(store) = Store::connect(proxied.clone(), SECRET).await {
                     break store;
                 }
             }
@@ -74,17 +74,18 @@ impl CutTest {
     async fn run_round(&mut self, point: FaultPoint, fault: Fault) -> bool {
         let first = self.next_key;
         let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
-        self.next_key += SINGLE + SHARED + u32::try_from(voids.len()).unwrap();
+        self.next_key += SINGLE_CALLER_ORDERS + SHARED_ORDERS + u32::try_from(voids.len()).unwrap();
         let mut parcels = Vec::new();
         for number in &voids {
             parcels.push(row(&self.direct, number).await.unwrap());
         }
         self.proxy.arm(point, fault);
-        let single = (first..).take(SINGLE as usize).map(|key| self.spawn(key, 0, None));
-        let shared = (first + SINGLE..first + SINGLE + SHARED)
+        let single =
+            (first..).take(SINGLE_CALLER_ORDERS as usize).map(|key| self.spawn(key, 0, None));
+        let shared = (first + SINGLE_CALLER_ORDERS..first + SINGLE_CALLER_ORDERS + SHARED_ORDERS)
             .flat_map(|key| (0..CALLERS).map(move |caller| (key, caller)))
             .map(|(key, caller)| self.spawn(key, caller, None));
-        let voids = (first + SINGLE + SHARED..)
+        let voids = (first + SINGLE_CALLER_ORDERS + SHARED_ORDERS..)
             .zip(parcels)
             .map(|(key, parcel)| self.spawn(key, 0, Some(parcel)));
         let calls: Vec<_> = single.chain(shared).chain(voids).collect();
@@ -92,9 +93,14 @@ impl CutTest {
             let known = self.answers.entry(key).or_insert_with(|| answer.clone());
             assert_eq!(*known, answer, "{key}: one key, one answer ({point:?}, {fault:?})");
         }
-        let orders = (first..first + SINGLE + SHARED).map(|key| number_in(&self.answers[&key]));
+        let orders = (first..first + SINGLE_CALLER_ORDERS + SHARED_ORDERS)
+            .map(|key| body_text(&self.answers[&key]));
         self.voidable.extend(orders);
-        self.voided += self.answers.keys().filter(|key| **key >= first + SINGLE + SHARED).count();
+        self.voided += self
+            .answers
+            .keys()
+            .filter(|key| **key >= first + SINGLE_CALLER_ORDERS + SHARED_ORDERS)
+            .count();
         let has_failed = self.proxy.disarm();
         self.cuts += usize::from(has_failed);
         has_failed
@@ -117,8 +123,11 @@ impl CutTest {
                     CommitOutcome::Committed => return (key, text.into_bytes()),
                     CommitOutcome::IdempotencyTaken(record) => return (key, record.body),
                     CommitOutcome::Unreachable if parcel.is_none() => {
-                        let made = row(&direct, &text).await;
-                        assert!(made.is_none(), "{text}: the store reported that nothing was done");
+                        let created = row(&direct, &text).await;
+                        assert!(
+                            created.is_none(),
+                            "{text}: the store reported that nothing was done"
+                        );
                     }
                     CommitOutcome::Unreachable | CommitOutcome::Unknown | CommitOutcome::Busy => {
                         tokio::task::yield_now().await;
@@ -133,20 +142,20 @@ impl CutTest {
     /// Checks that the database holds the callers' answers, once each, and that its counts and events agree with it.
     async fn assert_each_write_done_once(&self) {
         let select = |sql: &str| query(&self.address, sql);
-        let orders: Vec<_> = self.answers.values().map(|body| number_in(body)).collect();
+        let orders: Vec<_> = self.answers.values().map(|body| body_text(body)).collect();
         let (voids, orders): (Vec<_>, Vec<_>) =
             orders.into_iter().partition(|text| text.starts_with("void"));
         assert_eq!(voids.len(), self.voided);
-        let found =
+        let numbers =
             select("SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels");
         let mut expected = orders.clone();
         expected.sort();
-        assert_eq!(found, expected.join(" "), "each order once, and no other");
+        assert_eq!(numbers, expected.join(" "), "each order once, and no other");
         assert_eq!(select("SELECT count(*) FROM idempotency"), self.answers.len().to_string());
         for (key, body) in &self.answers {
-            let found =
+            let record =
                 self.direct.idempotency_record(&record(sandbox(1), *key).key).await.unwrap();
-            assert_eq!(found.map(|found| found.body).as_ref(), Some(body), "{key}");
+            assert_eq!(record.map(|record| record.body).as_ref(), Some(body), "{key}");
         }
         let counted = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
              FROM (SELECT day, state, sum(total) AS n FROM all_counts GROUP BY 1, 2) AS c WHERE n <> 0";
@@ -158,7 +167,8 @@ impl CutTest {
             format!("SELECT count(*) FROM parcels WHERE state = {}", State::Voided.number());
         assert_eq!(select(&voided), self.voided.to_string());
         assert_eq!(select("SELECT count(*) FROM events"), self.voided.to_string());
-        // The endpoint subscribes to changes of status: a parcel is created with its second.
+        // The endpoint subscribes to changes of status. The first such change is the parcel's second event, with which
+        // it is created.
         let events = "SELECT string_agg(format('%s:%s', parcel, sequence), ' ' \
              ORDER BY parcel, sequence) FROM outbox";
         let history = "SELECT string_agg(format('%s:%s', id, n), ' ' ORDER BY id, n) \
@@ -167,7 +177,7 @@ impl CutTest {
     }
 }
 
-fn number_in(body: &[u8]) -> String {
+fn body_text(body: &[u8]) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
@@ -177,8 +187,9 @@ fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
         Some(parcel) => changes_to(parcel, vec![move_parcel(parcel, State::Voided, 5)]),
         None => create(sandbox(1), text, key),
     };
-    let kept = IdempotencyRecord { body: text.into(), first_seen: NOW, ..record(sandbox(1), key) };
-    Changes { idempotency_record: Some(kept), ..changes }
+    let new_record =
+        IdempotencyRecord { body: text.into(), first_seen: NOW, ..record(sandbox(1), key) };
+    Changes { idempotency_record: Some(new_record), ..changes }
 }
 
 /// Fails a connection at each message of a group, from its BEGIN on, with each fault. Returns the number of failed
@@ -209,11 +220,11 @@ async fn fail_at_every_message() -> Option<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn failures_at_every_message_lose_and_repeat_no_write() {
+async fn failures_at_any_message_neither_lose_nor_repeat_writes() {
     let mut cuts = 0;
     while cuts < 500 {
-        let Some(more) = fail_at_every_message().await else { return };
-        cuts += more;
+        let Some(count) = fail_at_every_message().await else { return };
+        cuts += count;
     }
 }
 
@@ -236,16 +247,16 @@ async fn locks_of_a_failed_connection_are_free_at_once() {
     let store = Store::connect(proxy.address(), SECRET).await.unwrap();
     let mut failed = 0;
     for nth in 0..40 {
-        let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
-        // Connections format times in different ways.
+        let order = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
+        // Connections format the start times of backends in different ways.
         let style = ["ISO", "SQL"][nth as usize % 2];
         let (_, database) = socket_and_name(&address);
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
-        // PostgreSQL does not notice it: the transaction stays open.
+        // PostgreSQL does not notice the failure, so the transaction stays open.
         proxy.arm(FaultPoint::Nth(Direction::ToStore, nth as usize), Fault::Orphan);
-        if store.commit(again.clone()).await == CommitOutcome::Unreachable {
+        if store.commit(order.clone()).await == CommitOutcome::Unreachable {
             failed += 1;
-            assert_eq!(store.commit(again).await, CommitOutcome::Committed, "{nth}");
+            assert_eq!(store.commit(order).await, CommitOutcome::Committed, "{nth}");
         }
         proxy.disarm();
     }

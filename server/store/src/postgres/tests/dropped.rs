@@ -44,9 +44,11 @@ async fn drop_after<T>(polls: u32, call: impl Future<Output = T>) {
 async fn client(store: Store, number: u32) {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     for call in (0..CALLS).map(|call| number * CALLS + call) {
-        let (polls, text) = (random.u32(0..MAX_POLLS), format!("SB-GONE-{call:06}"));
+        let (polls, tracking_number) = (random.u32(0..MAX_POLLS), format!("SB-GONE-{call:06}"));
         match call % 10 {
-            0..4 => drop_after(polls, store.commit(create(sandbox(1), &text, call))).await,
+            0..4 => {
+                drop_after(polls, store.commit(create(sandbox(1), &tracking_number, call))).await;
+            }
             4..6 => {
                 drop_after(polls, store.idempotency_record(&record(sandbox(1), call - 1).key))
                     .await;
@@ -67,7 +69,7 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
         client.unwrap();
     }
     let last = async {
-        // Until earlier writes are done, it may find the queue full, or the store busy.
+        // Until earlier writes are done, the queue may be full, or the store busy.
         let last = create(sandbox(1), "SB-GONE-LAST", CLIENTS * CALLS);
         while matches!(
             store.commit(last.clone()).await,
@@ -78,13 +80,16 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
     };
     timeout(TEST_TIMEOUT, last).await.unwrap();
     assert!(row(&store, "SB-GONE-LAST").await.is_some());
-    let others = "FROM pg_stat_activity WHERE datname = current_database() \
+    let other_connections = "FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let become_idle = async {
-        while query(&address, &format!("SELECT count(*) {others} AND state <> 'idle'")) != "0" {}
+        while query(&address, &format!("SELECT count(*) {other_connections} AND state <> 'idle'"))
+            != "0"
+        {}
     };
     timeout(TEST_TIMEOUT, become_idle).await.expect("every connection is idle");
-    let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
+    let connections: u32 =
+        query(&address, &format!("SELECT count(*) {other_connections}")).parse().unwrap();
     assert!(connections <= 8, "{connections}: one writes, one shares limits, and six read");
     let counted = query(&address, "SELECT sum(total) FROM all_counts");
     assert_eq!(counted, query(&address, "SELECT count(*) FROM parcels"));
@@ -107,7 +112,7 @@ async fn reads_of_dropped_callers_are_skipped() {
         drop(caller);
         assert!(store.0.readers.push(read));
     }
-    // The queue is in order: they were taken from it before this one.
+    // Reads are taken from the queue in order, so all those were taken before this one.
     store.read(async |_db| Ok(())).await.unwrap();
     assert_eq!(executed.load(Ordering::Relaxed), 0);
 }

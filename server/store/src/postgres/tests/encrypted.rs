@@ -18,7 +18,7 @@ use tokio::task::LocalSet;
 use crate::postgres::test_util::cluster::{Cluster, as_owner};
 use crate::postgres::{Address, connection::Connector, error::DbResult};
 
-/// Access rules: `parcelo` in any way, `secure` with TLS only, `shop` with a password; `ghost` is no role.
+/// Access rules: `parcelo` in any way, `secure` with TLS only, `shop` with a password; there is no role `ghost`.
 const ACCESS: &str = "\
 local all all trust
 host all parcelo 127.0.0.1/32 trust
@@ -143,11 +143,13 @@ async fn each_sslmode_checks_certificates_like_libpq() {
         ("secure@localhost", "sslmode=disable", Err("pg_hba.conf")),
     ];
     for (user_at_host, query, expected) in table {
-        let found = server.connect(user_at_host, query).await;
-        match (&found, expected) {
-            (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{user_at_host} {query}"),
-            (Err(found), Err(advice)) => assert!(found.contains(advice), "{query}: {found}"),
-            _ => panic!("{user_at_host} {query}: {found:?}"),
+        let result = server.connect(user_at_host, query).await;
+        match (&result, expected) {
+            (Ok(is_encrypted), Ok(expected)) => {
+                assert_eq!(*is_encrypted, expected, "{user_at_host} {query}");
+            }
+            (Err(refused), Err(advice)) => assert!(refused.contains(advice), "{query}: {refused}"),
+            _ => panic!("{user_at_host} {query}: {result:?}"),
         }
     }
     server.run_sql("ALTER SYSTEM SET ssl = off");

@@ -1,5 +1,5 @@
-//! Resets of sandboxes: writes of one server during another's reset belong entirely to one generation or the other, and
-//! the answer counts them either way.
+//! Resets of sandboxes: a write of one server during another's reset belongs entirely to the old or the new generation,
+//! and is counted once by the resets' answers.
 
 use std::env;
 
@@ -142,7 +142,7 @@ async fn an_event_settled_during_erasure_is_erased_too() {
     let watcher = client(&address).await;
     until_blocked(&watcher, 1, || false).await;
     other.batch_execute("COMMIT").await.unwrap();
-    let left = "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM webhook_attempts) \
+    let remaining = "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM webhook_attempts) \
          + (SELECT count(*) FROM parcels) + (SELECT count(*) FROM all_counts)";
-    until("nothing is left", async || query(&address, left) == "0").await;
+    until("nothing remains", async || query(&address, remaining) == "0").await;
 }

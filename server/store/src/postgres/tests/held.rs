@@ -32,32 +32,35 @@ fn engine(store: &Store) -> &postgres::Store {
 }
 
 /// Returns the number of deadlocks, once all other connections have reported. PostgreSQL counts every deadlock, because
-/// a group waits for a lock longer than `deadlock_timeout`. A wait that is only long, as on a slow machine, is not
-/// counted.
-pub(super) async fn deadlocks(client: &Client) -> i64 {
-    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
-    let left = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
-    until("only this one is left", async || left().await <= 1).await;
+/// a group waits for a lock longer than `deadlock_timeout`. A long wait without a deadlock, as on a slow machine, is
+/// not counted.
+pub(super) async fn count_deadlocks(client: &Client) -> i64 {
+    let count_connections =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+    let connections =
+        async || client.query_one(count_connections, &[]).await.unwrap().get::<_, i64>(0);
+    until("all other connections have ended", async || connections().await <= 1).await;
     let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     client.query_one(sql, &[]).await.unwrap().get(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
+async fn a_row_locked_for_one_tenant_barely_delays_other_tenants() {
     let Some((store, client, _)) = with_endpoint().await else { return };
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
-    let mut held: Vec<_> = (1..151).map(|key| Box::pin(store.commit(order(1, key)))).collect();
-    assert!(held.iter_mut().all(|order| order.now_or_never().is_none()));
+    let mut locked_out: Vec<_> =
+        (1..151).map(|key| Box::pin(store.commit(order(1, key)))).collect();
+    assert!(locked_out.iter_mut().all(|order| order.now_or_never().is_none()));
     drop(pause);
     let mut tries = 1;
     while store.commit(order(2, 99)).await == CommitOutcome::Busy {
         tries += 1;
     }
     // If the writer waited for each of the 150, twice for 50 ms, four tries would be needed.
-    assert!(tries <= 2, "{tries} times 5 s");
-    let held = join_all(held).await;
-    assert!(held.iter().all(|order| *order == CommitOutcome::Busy), "{held:?}");
+    assert!(tries <= 2, "{tries} tries of 5 s");
+    let locked_out = join_all(locked_out).await;
+    assert!(locked_out.iter().all(|order| *order == CommitOutcome::Busy), "{locked_out:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,14 +91,14 @@ async fn a_key_lookup_that_times_out_can_be_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
+async fn an_unsendable_value_fails_only_its_own_write() {
     let Some((store, ..)) = store_and_client().await else { return };
     let pause = store.pause_writes().await.unwrap();
-    let wrong = async |db: &postgres::connection::Connection| {
+    let unsendable = async |db: &postgres::connection::Connection| {
         db.execute("SELECT $1::bigint", &[&"a text"]).await
     };
     let mut order = Box::pin(store.commit(order(1, 1)));
-    let mut call = Box::pin(engine(&store).call(wrong));
+    let mut call = Box::pin(engine(&store).call(unsendable));
     assert!((&mut order).now_or_never().is_none() && (&mut call).now_or_never().is_none());
     drop(pause);
     let failed = call.await;
@@ -109,7 +112,8 @@ async fn disabling_an_endpoint_during_orders_never_deadlocks() {
     let tenant = sandbox(1);
     enqueue(&store, tenant, 1).await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
-    // Another server's group has an order of the same tenant, and the same answer of its endpoint.
+    // Another server's group creates an order of the same tenant, and settles an event with the same answer of its
+    // endpoint.
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR SHARE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut order = Box::pin(store.commit(order(1, 1)));
@@ -126,7 +130,7 @@ async fn disabling_an_endpoint_during_orders_never_deadlocks() {
     upgrade_lock.await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_some());
     drop(store);
-    assert_eq!(deadlocks(&self::client(&address).await).await, 0);
+    assert_eq!(count_deadlocks(&self::client(&address).await).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,7 +139,7 @@ async fn an_event_enqueued_during_a_reset_is_erased() {
     let tenant = sandbox(1);
     let other = Store::connect(address, [1; 32]).await.unwrap();
     enqueue(&store, tenant, 1).await;
-    // The second pause holds the group open in which the event is written.
+    // The second pause keeps the event's group open.
     let first = store.pause_writes().await.unwrap();
     let mut event = Box::pin(enqueue(&store, tenant, 2));
     assert!((&mut event).now_or_never().is_none());
@@ -149,9 +153,9 @@ async fn an_event_enqueued_during_a_reset_is_erased() {
     drop(second);
     event.await;
     assert_eq!(reset.await.unwrap().webhook_deliveries, 2);
-    let left = "SELECT EXISTS (SELECT 1 FROM outbox)";
-    let is_left = async || client.query_one(left, &[]).await.unwrap().get::<_, bool>(0);
-    until("it is erased", async || !is_left().await).await;
+    let has_events = "SELECT EXISTS (SELECT 1 FROM outbox)";
+    let has_events = async || client.query_one(has_events, &[]).await.unwrap().get::<_, bool>(0);
+    until("the events are erased", async || !has_events().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,8 +186,8 @@ async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
         client.batch_execute("BEGIN").await.unwrap();
         client.batch_execute(&format!("SELECT FROM {table} LIMIT 1 FOR UPDATE")).await.unwrap();
         store.purge_sessions(NOW).await.unwrap();
-        let left = format!("SELECT count(*) FROM {table}");
-        assert_eq!(client.query_one(&left, &[]).await.unwrap().get::<_, i64>(0), 1);
+        let count_rows = format!("SELECT count(*) FROM {table}");
+        assert_eq!(client.query_one(&count_rows, &[]).await.unwrap().get::<_, i64>(0), 1);
         client.batch_execute("COMMIT").await.unwrap();
         store.purge_sessions(NOW).await.unwrap();
     }
@@ -203,30 +207,31 @@ async fn a_tenants_scans_delay_no_short_read_and_no_other_tenant() {
         };
         tokio::spawn(async move { engine.scan(Some(sandbox(account)), waits).await })
     };
-    // If a tenant had more than one of the connections, the last of the others would never get one.
+    // If one tenant had more than one of the connections, the last of the other tenants would never get one.
     let greedy: Vec<_> = (0..20).map(|_| scan(1)).collect();
-    let others: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
+    let other_tenants: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
     all_running.wait().await;
-    // All connections for scans are taken, and these read a few rows.
+    // All connections for scans are busy. These calls read only a few rows, and so use other connections.
     engine(&store).measure_clock().await.unwrap();
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
     assert!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap().is_some());
-    drop((greedy, others));
+    drop((greedy, other_tenants));
     release.close();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
+async fn a_server_that_can_write_but_not_read_is_not_ready() {
     let Some((store, client, address)) = store_and_client().await else { return };
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
     let (_, name) = socket_and_name(&address);
-    let allow_connections =
-        |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
+    let allow_connections = |is_allowed| {
+        run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_allowed}"))
+    };
     allow_connections(false);
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    let end_readers = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1)";
-    client.execute(end, &[&writer_pid(&store).await]).await.unwrap();
+    client.execute(end_readers, &[&writer_pid(&store).await]).await.unwrap();
     let is_ready = async || {
         // As the service does twice a second.
         let _skew = store.measure_clock().await;
@@ -247,6 +252,6 @@ async fn events_leased_too_late_for_their_server_are_free_at_once() {
     let late = store.lease(vec![(tenant, 9)], NOW).await;
     assert!(matches!(late, Err(StoreError::Busy { .. })), "{late:?}");
     drop(pause);
-    // Its lease lasts for a minute of this clock, which stands still.
-    until("it is free", async || !lease(&store, tenant, 9, NOW).await.is_empty()).await;
+    // The clock of the test stands still, so the lease does not end by itself.
+    until("the event is free", async || !lease(&store, tenant, 9, NOW).await.is_empty()).await;
 }

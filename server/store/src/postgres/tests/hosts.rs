@@ -33,7 +33,7 @@ async fn connect(hosts: &[(&str, u16)], parameters: &str) -> (Result<(), String>
         let connected = connector.connect().await;
         connected.map(drop).map_err(|failure| failure.into_store_error(&address.name()).to_string())
     };
-    (LocalSet::new().run_until(connect).await, connector.silence.is_open())
+    (LocalSet::new().run_until(connect).await, connector.silence.is_awaiting_response())
 }
 
 /// Opens a port that accepts connections and stays silent until the returned listener is dropped.
@@ -152,6 +152,7 @@ async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
     assert_eq!(standby.query(&name, "SELECT count(*) FROM parcels"), "21");
 }
 
+/// Checks that an order is neither acknowledged nor visible while its COMMIT waits for a stopped standby.
 async fn assert_invisible(settings: &[&str]) {
     let Some(cluster) = Cluster::start(settings) else { return };
     let standby = cluster.start_standby();

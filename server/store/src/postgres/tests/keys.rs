@@ -33,8 +33,8 @@ async fn names_and_ids_with_nul_match_nothing() {
     let Some((store, _)) = new_store().await else { return };
     assert_eq!(store.account_named("shop\0").await.unwrap(), None);
     assert!(store.login("shop\0").await.unwrap().is_none());
-    let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
-    assert!(found.is_none());
+    let key: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
+    assert!(key.is_none());
     assert!(
         store
             .revoke_credential::<ApiKeyScope>("key_\0", NOW, &TEST_AUTHOR)
@@ -50,15 +50,15 @@ async fn a_key_is_created_during_a_vacuum_of_its_table() {
     let other = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let (locked, is_locked) = oneshot::channel();
     let (done, is_done) = oneshot::channel::<()>();
-    let waits = std::sync::Mutex::new(Some((locked, is_done)));
+    let channels = std::sync::Mutex::new(Some((locked, is_done)));
     let vacuum = tokio::spawn(async move {
         let lock = async move |db: &postgres::connection::Connection| {
             // The lock that VACUUM and ANALYZE take.
             db.run("BEGIN; LOCK TABLE admin_tokens IN SHARE UPDATE EXCLUSIVE MODE").await?;
-            let waits = waits.lock().unwrap().take();
-            if let Some((locked, is_done)) = waits {
+            let channels = channels.lock().unwrap().take();
+            if let Some((locked, is_done)) = channels {
                 locked.send(()).unwrap();
-                let _made = is_done.await;
+                let _done = is_done.await;
             }
             db.run("ROLLBACK").await
         };

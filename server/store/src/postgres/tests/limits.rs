@@ -73,9 +73,9 @@ async fn count_window_pages_read(heartbeats: usize) -> Option<i64> {
     }
     drop(store);
     // Connections report their reads when they end.
-    let others = "SELECT count(*) FROM pg_stat_activity \
+    let count_idle = "SELECT count(*) FROM pg_stat_activity \
          WHERE datname = current_database() AND state = 'idle'";
-    while query(&address, others) != "0" {}
+    while query(&address, count_idle) != "0" {}
     let pages = "SELECT heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read \
          FROM pg_statio_user_tables WHERE relname = 'rate_limit_windows'";
     Some(query(&address, pages).parse().unwrap())
@@ -85,6 +85,6 @@ async fn count_window_pages_read(heartbeats: usize) -> Option<i64> {
 async fn expired_windows_are_scanned_once() {
     let Some(once) = count_window_pages_read(1).await else { return };
     let often = count_window_pages_read(41).await.unwrap();
-    let each = (often - once) / 40;
-    assert!(each < 100, "{each} pages by each call after the first, which read {once}");
+    let per_call = (often - once) / 40;
+    assert!(per_call < 100, "{per_call} pages by each call after the first, which read {once}");
 }

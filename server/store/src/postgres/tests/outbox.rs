@@ -14,7 +14,7 @@ use parcelo_domain::{
 use parcelo_system::clock::{Clock, SystemClock};
 use parcelo_types::Awb;
 
-use super::held::deadlocks;
+use super::held::count_deadlocks;
 use crate::postgres::test_util::cluster::{
     client, database, empty_database, new_store, run_sql, two_servers, until_blocked, with_endpoint,
 };
@@ -63,16 +63,20 @@ async fn a_wrong_clock_neither_steals_nor_keeps_leases() {
         for event in 0..4 {
             enqueue(&right, event, now.plus(-2 * Millis::DAY)).await;
         }
-        let of_right = lease(&right, tenant, 2, now).await;
-        let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
-        assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it leases free events");
-        // Half of its time is left for the rest of this test.
+        let right_leases = lease(&right, tenant, 2, now).await;
+        let skewed_leases = lease(&skewed, tenant, 9, now.plus(wrong)).await;
+        assert_eq!(
+            (right_leases.len(), skewed_leases.len()),
+            (2, 2),
+            "{wrong}: it leases free events"
+        );
+        // Half of the lease time remains, enough for the rest of this test.
         age_leases(&address, LEASE_MILLIS / 2);
         assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
         assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
         age_leases(&address, LEASE_MILLIS / 2 + 1);
         assert_eq!(lease(&right, tenant, 9, now).await.len(), 4, "{wrong}: a minute for each");
-        for late in of_skewed {
+        for late in skewed_leases {
             let settled = right.settle(late, outcome(now, 410), RetryDecision::Gone).await;
             assert_eq!(settled.unwrap(), Settled::Late, "{wrong}");
         }
@@ -108,8 +112,8 @@ async fn a_lease_is_written_without_touching_an_index() {
     let client = client(&address).await;
     let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
          WHERE relname = 'outbox_undone'";
-    // The connections report when they end.
-    let counts = wait_for_value("all are counted", async || {
+    // Connections report their statistics when they end.
+    let counts = wait_for_value("all updates are counted", async || {
         let row = client.query_one(counted, &[]).await.unwrap();
         let [all, hot] = [0, 1].map(|column| row.get::<_, i64>(column));
         (all >= 50).then_some((all, hot))
@@ -135,7 +139,7 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
         }
     }
     run_sql(&address, "INSERT INTO webhook_successes SELECT tenant, 0 FROM webhook_endpoints");
-    // In opposite orders, and each reaches the middle before one of them goes on.
+    // The servers settle in opposite orders, and each reaches the middle before either continues.
     leases[1].reverse();
     let other = client(&address).await;
     let middle = "BEGIN; SELECT FROM webhook_successes ORDER BY tenant OFFSET 2 LIMIT 2 FOR UPDATE";
@@ -158,7 +162,7 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
     .for_each(|settled| assert_eq!(settled.unwrap(), Settled::Counted));
     drop((other, watcher));
     stores.into_iter().for_each(drop);
-    assert_eq!(deadlocks(&client(&address).await).await, 0);
+    assert_eq!(count_deadlocks(&client(&address).await).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,7 +224,7 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_replays_at_once_send_an_event_again_once() {
+async fn two_simultaneous_replays_send_each_event_again_once() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
     one.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
@@ -246,7 +250,7 @@ async fn a_key_reused_during_an_erasure_keeps_its_new_record() {
         let [first, again] = [format!("first-{round}"), format!("again-{round}")];
         assert_eq!(replays(&create_orders(&one, &first).await), 0);
         one.reset(tenant).await.unwrap();
-        // At once, on the server that does not erase, and on the one that does.
+        // Right after the reset, first on the server that is not erasing, then on the one that is.
         assert_eq!(replays(&create_orders(&other, &again).await), 0);
         other.resume_resets().await.unwrap();
         assert_eq!(replays(&create_orders(&one, "later").await), 200);
@@ -266,12 +270,12 @@ enum CreateOutcome {
 /// Sends 200 orders at once, each with a different key and with the answer `body`, and each again until its outcome is
 /// known, as callers do: a slow machine answers some of them too late.
 async fn create_orders(store: &Store, body: &str) -> Vec<CreateOutcome> {
-    let one = async |number: u32| loop {
+    let create_order = async |number: u32| loop {
         let mut changes = create(sandbox(1), &format!("SB-AGAIN-{number:05}"), number);
         changes.idempotency_record.as_mut().unwrap().body = body.as_bytes().to_vec();
         match store.commit(changes).await {
             CommitOutcome::Committed => break CreateOutcome::Created,
-            CommitOutcome::IdempotencyTaken(found) if found.body == body.as_bytes() => {
+            CommitOutcome::IdempotencyTaken(record) if record.body == body.as_bytes() => {
                 break CreateOutcome::Created;
             }
             CommitOutcome::IdempotencyTaken(_) => break CreateOutcome::Replayed,
@@ -279,7 +283,7 @@ async fn create_orders(store: &Store, body: &str) -> Vec<CreateOutcome> {
             other => panic!("{other:?}"),
         }
     };
-    tokio::time::timeout(LONG, join_all((0..200).map(one))).await.unwrap()
+    tokio::time::timeout(LONG, join_all((0..200).map(create_order))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,16 +299,17 @@ async fn an_erased_parcel_leaves_no_concurrently_added_event() {
     until_blocked(&watcher, 1, || false).await;
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
-    let left = "SELECT (SELECT count(*) FROM parcels), count(*) FROM events";
+    let remaining = "SELECT (SELECT count(*) FROM parcels), count(*) FROM events";
     let events = wait_for_value("all is erased", async || {
-        let row = watcher.query_one(left, &[]).await.unwrap();
+        let row = watcher.query_one(remaining, &[]).await.unwrap();
         (row.get::<_, i64>(0) == 0).then(|| row.get::<_, i64>(1))
     });
     assert_eq!(events.await, 0);
 }
 
-/// A database of schema 1, with an event in each state.
+/// The statements that create schema 1.
 const SCHEMA_1: &str = include_str!("../migrations/0001_init.sql");
+/// Inserts an event in each state into a database of schema 1.
 const EVENTS_OF_SCHEMA_1: &str = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
      applied_at timestamptz NOT NULL DEFAULT now()); INSERT INTO schema_migrations VALUES (1); \
      INSERT INTO webhook_endpoints SELECT 3, 'https://shop.example/', 31, \
@@ -321,8 +326,8 @@ async fn an_upgrade_keeps_every_event() {
     let store = Store::connect(address, SECRET).await.unwrap();
     let tenant = sandbox(1);
     let log = store.deliveries(tenant, 9).await.unwrap();
-    let moments: Vec<_> = log.iter().map(|event| event.created_at.0).collect();
-    assert_eq!(moments, [4, 3, 2, 1, 0], "in order");
+    let creation_times: Vec<_> = log.iter().map(|event| event.created_at.0).collect();
+    assert_eq!(creation_times, [4, 3, 2, 1, 0], "in order");
     assert!(store.has_missed(tenant).await.unwrap());
     assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1);
     enqueue(&store, 9, NOW).await;

@@ -1,5 +1,5 @@
-//! Every statement that the tests of this engine send, explained on tables of the size of a real database: none reads a
-//! growing table from end to end. It also checks that a test sends every statement of this engine.
+//! Explains every statement that the tests of this engine send, on tables as large as in production, and checks that
+//! none reads a growing table from end to end. Also checks that the tests send every statement of this engine.
 
 use std::{
     collections::BTreeSet,
@@ -59,7 +59,7 @@ const SMALL_TABLES: [&str; 30] = [
     "rate_limit_windows",
     "schema_migrations",
     "shops",
-    // Parcels that are in no run yet, some dozens of runs, and one row.
+    // Parcels that are in no run yet; some dozens of runs; a single row.
     "term_queue",
     "term_runs",
     "term_sweep",
@@ -72,12 +72,12 @@ const SMALL_TABLES: [&str; 30] = [
 const INTENDED_FULL_SCANS: [&str; 2] = [
     // The keys of all parcels, which only test servers read.
     "SELECT tenant, public_id, number, created_at, state, order_json",
-    // Damage that a test causes.
+    // A test damages parcels with it.
     "UPDATE parcels SET country = '?' WHERE number LIKE ",
 ];
 
 /// Inserts 300,000 parcels of 300 tenants, and rows that belong to some of them.
-const FILL: &str = "
+const INSERT_SAMPLE_ROWS: &str = "
 INSERT INTO parcels (id, version, tenant, created_at, updated_at, step_due, promised_day,
   label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
   destination, external_order_id)
@@ -166,7 +166,7 @@ fn reads_or_writes_rows(sql: &str) -> bool {
 /// Files that are not checked: statements that run once, at a start or for a copy, and those of the other engine.
 const SKIPPED_FILES: [&str; 4] = ["connection.rs", "migrations.rs", "transfer.rs", "sqlite.rs"];
 
-/// Beginnings of statements that run only on a file.
+/// Beginnings of statements that run only on SQLite.
 const SQLITE_STATEMENTS: [&str; 11] = [
     "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox",
     "UPDATE leases SET last = last + 1",
@@ -185,7 +185,7 @@ const SQLITE_STATEMENTS: [&str; 11] = [
 fn statements_in_code() -> Vec<String> {
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folders = [store.join("postgres"), store];
-    let mut written = Vec::new();
+    let mut in_code = Vec::new();
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     for file in files.map(|file| file.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -199,11 +199,11 @@ fn statements_in_code() -> Vec<String> {
         let texts = lines.concat();
         let literals = texts.split('"').skip(1).step_by(2).filter(|text| {
             reads_or_writes_rows(text)
-                && !SQLITE_STATEMENTS.iter().any(|begin| text.starts_with(begin))
+                && !SQLITE_STATEMENTS.iter().any(|beginning| text.starts_with(beginning))
         });
-        written.extend(literals.map(|text| text.split('{').next().unwrap().to_owned()));
+        in_code.extend(literals.map(|text| text.split('{').next().unwrap().to_owned()));
     }
-    written
+    in_code
 }
 
 /// Returns the plan of a statement that is prepared once for all values.
@@ -233,21 +233,24 @@ fn full_scans(plan: &str) -> BTreeSet<&str> {
 async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let Some(address) = database() else { return };
     let statements = read_sent_statements();
-    let written = statements_in_code();
-    assert!(written.len() > 100, "{}", written.len());
+    let in_code = statements_in_code();
+    assert!(in_code.len() > 100, "{}", in_code.len());
     // A part of a statement may look like a statement.
-    let is_sent = |begin: &&String| statements.iter().any(|sql| sql.contains(begin.as_str()));
-    let unsent: Vec<_> = written.iter().filter(|begin| !is_sent(begin)).collect();
+    let is_sent =
+        |beginning: &&String| statements.iter().any(|sql| sql.contains(beginning.as_str()));
+    let unsent: Vec<_> = in_code.iter().filter(|beginning| !is_sent(beginning)).collect();
     assert!(unsent.is_empty(), "no test sends {unsent:#?}");
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let client = client(&address).await;
-    client.batch_execute(FILL).await.unwrap();
+    client.batch_execute(INSERT_SAMPLE_ROWS).await.unwrap();
     client.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     let mut faults = Vec::new();
     for sql in &statements {
         let plan = plan(&client, sql).await;
         let scanned = full_scans(&plan);
-        if !scanned.is_empty() && !INTENDED_FULL_SCANS.iter().any(|begin| sql.starts_with(begin)) {
+        if !scanned.is_empty()
+            && !INTENDED_FULL_SCANS.iter().any(|beginning| sql.starts_with(beginning))
+        {
             faults.push(format!("{scanned:?}: {sql}\n{plan}\n"));
         }
     }

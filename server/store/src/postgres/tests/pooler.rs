@@ -1,4 +1,4 @@
-//! PgBouncer in transaction mode in PostgreSQL's place: each transaction may get a different connection.
+//! PgBouncer in transaction mode in front of PostgreSQL: each transaction may get a different connection.
 
 use std::{
     fs,
@@ -55,7 +55,7 @@ fn start(database: &Address, setting: &str) -> (Child, Address) {
 #[ignore = "needs PgBouncer: `.ci/prove versions` installs it and runs this"]
 async fn a_pooler_instead_of_the_server_is_refused_with_advice() {
     let Some(database) = empty_database().filter(|_| fs::exists(PROGRAM).unwrap()) else { return };
-    // It refuses a setting that it cannot keep, or is set up to drop it silently.
+    // PgBouncer refuses settings that it cannot keep, or drops them silently if it is set up to do so.
     for setting in ["", "ignore_startup_parameters = options"] {
         let (_pooler, pooled) = start(&database, setting);
         let refused = Store::connect(pooled, SECRET).await.unwrap_err().to_string();

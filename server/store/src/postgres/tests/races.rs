@@ -1,4 +1,5 @@
-//! Races between servers: one acts between two statements of another, which is represented by an open transaction.
+//! Races between servers: one server acts between two statements of another one. An open transaction of the test
+//! represents the other server.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS};
@@ -29,8 +30,9 @@ async fn a_purge_keeps_a_record_that_is_being_renewed() {
     client.batch_execute("COMMIT").await.unwrap();
     let (purged, store) = purge.await.unwrap();
     assert_eq!(purged, 0, "the renewed record is valid when it is checked again");
-    let left: i64 = client.query_one("SELECT count(*) FROM idempotency", &[]).await.unwrap().get(0);
-    assert_eq!(left, 1);
+    let remaining: i64 =
+        client.query_one("SELECT count(*) FROM idempotency", &[]).await.unwrap().get(0);
+    assert_eq!(remaining, 1);
     assert_eq!(store.purge_records(later.plus(LIFETIME_MILLIS)).await.unwrap(), 1);
 }
 
@@ -40,7 +42,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     let other = Store::connect(address, [1; 32]).await.unwrap();
     // The group is not the first to write for the sandbox, so it does not insert the row in `generations`.
     create_parcel(&store, sandbox(1), "SB-OPEN-0000").await;
-    // The second pause holds the group open in which the order is written.
+    // The second pause keeps the order's group open.
     let first = store.pause_writes().await.unwrap();
     let mut order = Box::pin(store.commit(create(sandbox(1), "SB-OPEN-0001", 1)));
     assert!((&mut order).now_or_never().is_none());
@@ -55,8 +57,8 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     assert_eq!(reset.await.unwrap().parcels, 2, "it counts orders acknowledged before it");
     assert!(row(&store, "SB-OPEN-0001").await.is_none());
     assert_eq!(store.idempotency_record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
-    let left = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
-    let count = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
+    let count_rows = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
+    let count = async || client.query_one(count_rows, &[]).await.unwrap().get::<_, i64>(0);
     until("nothing is left", async || count().await == 0).await;
 }
 
@@ -80,7 +82,7 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
     let [locked, orders @ ..] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!(*locked, CommitOutcome::Busy, "it may be tried again");
     for (number, order) in orders.iter().enumerate() {
-        // A caller waits for 5 s, and the first two locks take 3 s: on a slow machine it may have gone.
+        // A caller waits for 5 s, of which the first write's two waits take 3 s: on a slow machine it may have gone.
         assert!(matches!(order, CommitOutcome::Committed | CommitOutcome::Busy), "{order:?}");
         let number = format!("SB-BESIDE-{number:04}");
         until("it is written", async || row(&store, &number).await.is_some()).await;
@@ -144,7 +146,7 @@ async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
          INSERT INTO carrier_events (carrier, event_id, parcel, sequence) \
          SELECT 1, 'evt-1', id, 3 FROM parcels";
     client.batch_execute(insert).await.unwrap();
-    // As other servers do it: one settles the e-mail, and one accepts the event again for a parcel of its own.
+    // As other servers do it: one settles the e-mail, and one accepts the carrier event again for another parcel.
     let change = "BEGIN; UPDATE mails SET attempts = attempts + 1; \
          UPDATE carrier_events SET parcel = parcel + 1000";
     client.batch_execute(change).await.unwrap();
@@ -152,7 +154,7 @@ async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
     until_blocked(&client, 1, || purge.is_finished()).await;
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(purge.await.unwrap().parcels, 1);
-    let left = "SELECT (SELECT count(*) FROM mails), (SELECT count(*) FROM carrier_events)";
-    let left = client.query_one(left, &[]).await.unwrap();
-    assert_eq!((left.get::<_, i64>(0), left.get::<_, i64>(1)), (0, 1));
+    let remaining = "SELECT (SELECT count(*) FROM mails), (SELECT count(*) FROM carrier_events)";
+    let remaining = client.query_one(remaining, &[]).await.unwrap();
+    assert_eq!((remaining.get::<_, i64>(0), remaining.get::<_, i64>(1)), (0, 1));
 }

@@ -25,14 +25,15 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
     for parcels in parcels.chunks_mut(SCANS) {
         let scans = parcels.iter().map(|parcel| {
             let event_id = format!("{}-{after}", parcel.tracking_number);
-            let seen = AcceptedCarrierEvent {
+            let carrier_event = AcceptedCarrierEvent {
                 carrier: CarrierRowId(1),
                 event_id,
                 parcel: parcel.key,
                 sequence: parcel.last_sequence + 1,
                 code: None,
             };
-            let ops = vec![StoreOp::RecordCarrierEvent(seen), move_parcel(parcel, state, after)];
+            let ops =
+                vec![StoreOp::RecordCarrierEvent(carrier_event), move_parcel(parcel, state, after)];
             store.commit(changes_to(parcel, ops))
         });
         let outcomes = join_all(scans).await;
@@ -46,7 +47,8 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
 
 #[tokio::test(flavor = "multi_thread")]
 async fn most_scans_of_carriers_write_no_index() {
-    // A separate cluster: a transaction that writes anywhere in one keeps rows that it might still see.
+    // A separate cluster, because old row versions are kept while an open transaction anywhere in their cluster might
+    // see them.
     let Some(cluster) = Cluster::start(&[]) else { return };
     let name = cluster.create_database();
     let store = Store::connect(Address::parse(&cluster.url(&name)).unwrap(), SECRET).await.unwrap();

@@ -83,8 +83,8 @@ async fn one_key_on_two_servers_creates_one_parcel() {
     }
 }
 
-/// Commits changes again under their key until the outcome is known, as callers do. Returns `true` with it if the first
-/// answer came too late, as some do on a slow machine.
+/// Commits changes, again under their key until the outcome is known, as callers do. Returns the outcome, and `true` if
+/// the first answer came too late, as some do on a slow machine.
 async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
     let mut outcome = store.commit(changes.clone()).await;
     let is_late = outcome == CommitOutcome::Busy;
@@ -95,7 +95,7 @@ async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
+async fn creates_in_opposite_orders_on_two_servers_never_deadlock() {
     let Some(stores) = two_servers().await else { return };
     stores[0].set_endpoint(endpoint(sandbox(1)), &TEST_AUTHOR).await.unwrap();
     let all = (0..400_u32).map(|number| {
@@ -112,11 +112,11 @@ async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
     });
     let answers = join_all(all.collect::<Vec<_>>()).await;
     let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
-    let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
+    let count = |outcome| answers.iter().filter(|answer| **answer == outcome).count();
     assert_eq!(count(CommitOutcome::Committed), 200);
     assert_eq!(count(CommitOutcome::DuplicateTracking), 200);
-    let made = stores[1].deliveries(sandbox(1), 1_000).await.unwrap();
-    assert_eq!(made.len(), 200, "an event for each order that there is, and no other");
+    let events = stores[1].deliveries(sandbox(1), 1_000).await.unwrap();
+    assert_eq!(events.len(), 200, "one event for each order");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +147,7 @@ async fn no_event_is_leased_by_two_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
+async fn an_event_enqueued_while_its_predecessor_is_settled_is_sent() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     stores[0].set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
@@ -159,7 +159,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
             Arc::new(Barrier::new(2)),
             changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]),
         );
-        let (store, settles) = (stores[0].clone(), stores[1].clone());
+        let (store, settling_store) = (stores[0].clone(), stores[1].clone());
         let other = Arc::clone(&barrier);
         let commit = tokio::spawn(async move {
             other.wait().await;
@@ -167,18 +167,18 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
         });
         barrier.wait().await;
         let delivered = RetryDecision::Delivered;
-        settles.settle(first, outcome(NOW.plus(1), 200), delivered).await.unwrap();
+        settling_store.settle(first, outcome(NOW.plus(1), 200), delivered).await.unwrap();
         assert_eq!(commit.await.unwrap(), CommitOutcome::Committed);
         let next = lease(&stores[1], tenant, 9, NOW.plus(9)).await;
         assert_eq!(next.len(), 1, "{number}: it waits for an event that is delivered");
-        for one in next {
-            stores[1].settle(one, outcome(NOW.plus(9), 200), delivered).await.unwrap();
+        for lease in next {
+            stores[1].settle(lease, outcome(NOW.plus(9), 200), delivered).await.unwrap();
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn terminated_connections_lose_and_repeat_no_write() {
+async fn terminated_connections_neither_lose_nor_repeat_writes() {
     let Some((store, address)) = new_store().await else { return };
     let (mut committed, mut unknown) = (0, 0);
     for round in 0..12_u32 {
@@ -201,7 +201,7 @@ async fn terminated_connections_lose_and_repeat_no_write() {
                 }
                 CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
                     unknown += 1;
-                    // As its caller does: the same again, under the same key.
+                    // As its caller does: the same request again, under the same key.
                     let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
                     let outcome = commit_until_known(&store, again).await;
                     let is_done = matches!(
@@ -224,8 +224,8 @@ async fn terminated_connections_lose_and_repeat_no_write() {
 }
 
 /// Waits until the database is readable (`true`) or unreadable (`false`) for a server.
-async fn wait_until_readable(store: &Store, wanted: bool) {
-    until("its readiness has changed", async || store.is_readable() == wanted).await;
+async fn wait_until_readable(store: &Store, expected: bool) {
+    until("its readiness has changed", async || store.is_readable() == expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,10 +247,10 @@ async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
 async fn a_busy_server_notices_a_lost_database() {
     let Some((store, address)) = new_store().await else { return };
     let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
-    let ends = Arc::clone(&is_over);
+    let should_stop = Arc::clone(&is_over);
     let stream = tokio::spawn(async move {
         for number in 0.. {
-            if ends.load(Ordering::Relaxed) {
+            if should_stop.load(Ordering::Relaxed) {
                 break;
             }
             writes.commit(create(sandbox(1), &format!("SB-STREAM-{number:06}"), number)).await;
@@ -265,18 +265,20 @@ async fn a_busy_server_notices_a_lost_database() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_waits_without_limit_for_a_migration_by_another() {
     let Some(address) = empty_database() else { return };
-    // Longer than any other lock is waited for, as a first index on a large table takes.
+    // Longer than any other lock is waited for, like a migration that creates an index on a large table.
     let migration = "BEGIN; SELECT pg_advisory_xact_lock(x'0070617263656C6F'::bigint); \
          SELECT pg_sleep(4); COMMIT";
     let other = address.clone();
-    let migrates = tokio::task::spawn_blocking(move || run_sql(&other, migration));
+    let migration_task = tokio::task::spawn_blocking(move || run_sql(&other, migration));
     let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    // If it is over before the first check, the start waits for nothing.
-    until("it has begun", async || query(&address, has_lock) != "0" || migrates.is_finished())
-        .await;
+    // If the migration is over before the first check, the start does not have to wait.
+    until("the migration has begun", async || {
+        query(&address, has_lock) != "0" || migration_task.is_finished()
+    })
+    .await;
     Store::connect(address, SECRET).await.unwrap();
-    migrates.await.unwrap();
+    migration_task.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,7 +287,7 @@ async fn settings_that_lose_orders_are_refused() {
     let strict = Address { unsafe_settings: UnsafeSettings::Refuse, ..address.clone() };
     let refused = Store::connect(strict, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("fsync") && refused.contains("turn it on"), "{refused}");
-    // A provider such as Neon has it by design.
+    // A provider such as Neon turns this setting off by design.
     assert!(refused.contains("unsafe_settings=managed"), "{refused}");
     let managed = Address { unsafe_settings: UnsafeSettings::Managed, ..address };
     Store::connect(managed, SECRET).await.unwrap();

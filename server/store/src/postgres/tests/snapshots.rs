@@ -1,6 +1,6 @@
-//! A transaction that stays open elsewhere (a dump, a report) keeps PostgreSQL from removing dead rows. Due events are
-//! found nevertheless, without reading all those delivered meanwhile, and no commit or claim searches for its row among
-//! all its earlier versions.
+//! Costs while a transaction that stays open elsewhere (a dump, a report) keeps PostgreSQL from removing dead rows. A
+//! search for due events does not read all events that were delivered meanwhile, and a commit or claim does not read
+//! all earlier versions of its row.
 
 use futures_util::future::join_all;
 use parcelo_domain::{
@@ -61,21 +61,21 @@ async fn deliver(address: &Address, events: usize) -> Cost {
             .map(|(_, lease)| store.settle(lease, outcome(now, 200), RetryDecision::Delivered));
         let settled = join_all(settled).await;
         delivered += settled.len();
-        assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))));
+        assert!(settled.iter().all(|result| matches!(result, Ok(Settled::Counted))));
     }
     store.close().await;
     let (pages, rows) = read_counts(address, "outbox%").await;
-    let each = |all: i64| all / i64::try_from(events).unwrap();
-    Cost { pages: each(pages), rows: each(rows) }
+    let per_event = |all: i64| all / i64::try_from(events).unwrap();
+    Cost { pages: per_event(pages), rows: per_event(rows) }
 }
 
 /// Returns the numbers of pages and rows of these tables that were read, once all connections have reported theirs.
 async fn read_counts(address: &Address, tables: &str) -> (i64, i64) {
     let client = client(address).await;
-    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+    let count_others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND state = 'idle'";
-    let others = async || client.query_one(others, &[]).await.unwrap().get::<_, i64>(0);
-    until("they have ended", async || others().await == 0).await;
+    let others = async || client.query_one(count_others, &[]).await.unwrap().get::<_, i64>(0);
+    until("the other connections have ended", async || others().await == 0).await;
     let counted = "SELECT (SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) \
          FROM pg_statio_user_tables WHERE relname LIKE $1)::bigint, \
          (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname LIKE $1)::bigint";
@@ -86,7 +86,7 @@ async fn read_counts(address: &Address, tables: &str) -> (i64, i64) {
 /// Measures the cost of deliveries, with a snapshot that is held throughout if `is_held`.
 async fn measure_deliveries(events: usize, is_held: bool) -> Option<Cost> {
     let address = database()?;
-    // The schema first.
+    // The schema is created first.
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
     let holder = if is_held { Some(hold_snapshot(&address).await) } else { None };
     let cost = deliver(&address, events).await;
@@ -145,7 +145,7 @@ async fn order_cost_is_independent_of_snapshot_age() {
 }
 
 /// Inserts old rows into each table that is purged.
-const OLD: &str = "\
+const INSERT_OLD_ROWS: &str = "\
     INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
     SELECT decode(md5(g::text), 'hex'), 3, g, '', '' FROM generate_series(1, ROWS) AS g; \
     INSERT INTO outbox (tenant, event_id, happened_at, created_at, after_lease, kind, state) \
@@ -161,7 +161,7 @@ const OLD: &str = "\
 async fn measure_purge(rows: i64) -> Option<[i64; 3]> {
     let address = database()?;
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
-    run_sql(&address, &OLD.replace("ROWS", &rows.to_string()));
+    run_sql(&address, &INSERT_OLD_ROWS.replace("ROWS", &rows.to_string()));
     let holder = hold_snapshot(&address).await;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     assert_eq!(store.purge_records(NOW).await.unwrap(), rows.unsigned_abs());

@@ -35,12 +35,12 @@ async fn count_statements((store, writer): &(Store, i32), changes: Vec<Changes>)
     for outcome in join_all(commits).await {
         assert_eq!(outcome, CommitOutcome::Committed);
     }
-    // The pause's own commit has the same number every time.
+    // The commit of the pause itself always adds the same number.
     sent() - before
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_of_creates_needs_no_more_statements_than_one() {
+async fn a_group_of_creates_takes_as_many_statements_as_one() {
     let Some(store) = store().await else { return };
     for with_webhook in [false, true] {
         if with_webhook {

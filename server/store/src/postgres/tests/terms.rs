@@ -14,8 +14,8 @@ use crate::{
 /// Resets the first sandbox, and waits until its parcels are erased.
 async fn reset_and_wait(store: &Store, address: &Address) {
     store.reset(sandbox(1)).await.unwrap();
-    let left = "SELECT count(*) FROM parcels";
-    until("it is erased", async || query(address, left).trim() == "0").await;
+    let count_parcels = "SELECT count(*) FROM parcels";
+    until("the parcels are erased", async || query(address, count_parcels).trim() == "0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +24,7 @@ async fn older_parcels_are_indexed_and_terms_are_deleted_with_parcels() {
     for number in 0..120 {
         commit(&store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
-    // As after the upgrade of a database that has some of them.
+    // As after the upgrade of a database in which half of the parcels already existed.
     run_sql(
         &address,
         "DELETE FROM term_queue WHERE parcel % 2 = 0; UPDATE term_sweep SET until = (SELECT max(id) FROM parcels); \
@@ -32,8 +32,8 @@ async fn older_parcels_are_indexed_and_terms_are_deleted_with_parcels() {
     );
     assert!(!search(&store, "nandu").await.is_complete);
     maintain_index(&store).await;
-    let found = search(&store, "nandu").await;
-    assert_eq!((found.total, found.is_complete), (119, true), "all but the damaged one");
+    let results = search(&store, "nandu").await;
+    assert_eq!((results.total, results.is_complete), (119, true), "all but the damaged one");
     run_sql(
         &address,
         "UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000003'",
@@ -65,9 +65,9 @@ async fn two_servers_share_the_index_while_parcels_come_and_go() {
         }
     };
     futures_util::future::join4(creating, maintaining(&one), maintaining(&other), erasing).await;
-    let left: u64 = query(&address, "SELECT count(*) FROM parcels").trim().parse().unwrap();
-    let found = search(&one, "nandu").await;
-    assert_eq!((found.total, found.is_complete), (left, true));
+    let remaining: u64 = query(&address, "SELECT count(*) FROM parcels").trim().parse().unwrap();
+    let results = search(&one, "nandu").await;
+    assert_eq!((results.total, results.is_complete), (remaining, true));
     reset_and_wait(&one, &address).await;
     assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
     one.close().await;

@@ -52,9 +52,9 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
         store.merge_count_changes().await.unwrap();
     }
     let number = TrackingNumber::parse("SB-NINE-000007").unwrap();
-    let (parcel, kept) =
+    let (parcel, stored) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
-    assert_eq!(kept.order, order);
+    assert_eq!(stored.order, order);
     let moved = changes_to(&parcel, vec![move_parcel(&parcel, State::PickedUp, 5)]);
     assert_eq!(store.commit(moved).await, CommitOutcome::Committed);
 }
@@ -113,7 +113,7 @@ async fn an_outdated_version_does_not_start_and_is_not_ready() {
         assert!(refused.to_string().contains(&words), "{refused}");
     }
     assert_eq!(query(&address, READ_SCHEMA_VERSIONS), before, "nothing was changed");
-    // A server that is running meanwhile.
+    // A server that was started before stops being ready.
     store.measure_clock().await.unwrap();
     assert!(!store.is_readable());
     assert!(store.unavailable_reason().unwrap().contains("install the newer program"));
@@ -137,7 +137,7 @@ async fn an_upgrade_records_the_oldest_supported_schema() {
 }
 
 /// Two sandboxes as a program of schema 12 has left them: one whose reset is finished, and one whose reset is not.
-const RESETS: &str = "\
+const INSERT_RESETS: &str = "\
     INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 1, true), (5, 2, false); \
     INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
         last_sequence, environment, state, country, number, public_id, origin, destination) \
@@ -177,10 +177,10 @@ async fn new_ids_start_after_the_blocks_of_old_servers() {
 async fn an_upgrade_completes_an_unfinished_reset() {
     let Some(address) = empty_database() else { return };
     let json = StoredOrder::to_json(&order("key-1"));
-    make_schema(&address, &MIGRATIONS[..12], &RESETS.replace("ORDER", &format!("'{json}'")));
+    make_schema(&address, &MIGRATIONS[..12], &INSERT_RESETS.replace("ORDER", &format!("'{json}'")));
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (half, done) = (sandbox(1), sandbox(2));
-    for (tenant, parcels) in [(half, 10), (done, 5)] {
+    let (unfinished, finished) = (sandbox(1), sandbox(2));
+    for (tenant, parcels) in [(unfinished, 10), (finished, 5)] {
         let (_, total) = store.list(tenant, check_list([]).unwrap()).await.unwrap();
         let days = store.activity(tenant, 0).await.unwrap();
         let counted: Vec<_> = days.iter().map(|day| day.parcels).collect();
@@ -190,25 +190,25 @@ async fn an_upgrade_completes_an_unfinished_reset() {
     }
     assert!(row(&store, "SB-TWELVE-0007").await.is_none());
     assert!(row(&store, "SB-TWELVE-0035").await.is_some());
-    assert_eq!(store.idempotency_record(&record(half, 7).key).await.unwrap(), None);
-    assert!(store.idempotency_record(&record(half, 35).key).await.unwrap().is_some());
+    assert_eq!(store.idempotency_record(&record(unfinished, 7).key).await.unwrap(), None);
+    assert!(store.idempotency_record(&record(unfinished, 35).key).await.unwrap().is_some());
     serve_order(&store, "SB-TWELVE-0007", 7).await;
     maintain_index(&store).await;
     assert_eq!(search(&store, "nandu").await.total, 11);
     // The rows that the reset has left are erased, and its counts deleted a minute later.
     let a_minute_later =
         "UPDATE ended_generations SET changed_at = changed_at - interval '2 minutes'";
-    let left = "SELECT (SELECT count(*) FROM parcels WHERE tenant = 3) \
+    let remaining = "SELECT (SELECT count(*) FROM parcels WHERE tenant = 3) \
          + (SELECT count(*) FROM idempotency WHERE tenant = 3) \
          + (SELECT count(*) FROM manifests WHERE tenant = 3) + (SELECT count(*) FROM outbox WHERE tenant = 3) \
          + (SELECT count(*) FROM ended_generations)";
-    until("nothing is left of it", async || {
+    until("nothing of the old generation remains", async || {
         run_sql(&address, a_minute_later);
         store.resume_resets().await.unwrap();
-        query(&address, left) == "0"
+        query(&address, remaining) == "0"
     })
     .await;
-    for (tenant, parcels) in [(half, 11), (done, 5)] {
+    for (tenant, parcels) in [(unfinished, 11), (finished, 5)] {
         let deleted = store.reset(tenant).await.unwrap();
         assert_eq!((deleted.parcels, deleted.idempotency_keys), (parcels, parcels));
         assert_eq!(store.reset(tenant).await.unwrap(), Deleted::default());
