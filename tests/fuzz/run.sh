@@ -1,7 +1,7 @@
 #!/bin/sh
 # Searches for inputs that break a target, guided by coverage: tests/fuzz/run.sh TARGET [SECONDS] [LIBFUZZER'S OPTIONS]
-# Stable Rust is enough: the flags are those of `cargo fuzz --sanitizer none`. New inputs go to target/fuzz/corpus; one
-# that fails goes to tests/fuzz/artifacts, and belongs in tests/fuzz/corpus once it is mended.
+# Stable Rust is enough: the flags are those of `cargo fuzz --sanitizer none`. New inputs go to target/fuzz/corpus. An
+# input that fails goes to tests/fuzz/artifacts; add it to tests/fuzz/corpus when the defect is fixed.
 set -eu
 cd "$(dirname "$0")/../.."
 target=$1

@@ -1,4 +1,4 @@
-"""Signed messages for the target webhook_signature: by Python's hmac, not by the SDK's. Writes signatures.tsv."""
+"""Writes signatures.tsv: messages for the target webhook_signature, signed with Python's hmac instead of the SDK."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ for event in IDS:
         message = b".".join([event.encode(), sent.encode(), body])
         tag = hmac.new(SECRET, message, hashlib.sha256).digest()
         signature = "v1," + base64.b64encode(tag).decode()
-        # Beside a signature by another secret, and one of another version, as while a secret is rotated.
+        # Some lines also have a signature by another secret or of another version, as during a secret rotation.
         line = rng.choice([signature, "v1,AAAA " + signature, "v2,x " + signature + " v1,"])
         rows.append("\t".join([event, sent, base64.b64encode(body).decode(), line]))
 pathlib.Path(__file__).with_name("signatures.tsv").write_text("\n".join(rows) + "\n")

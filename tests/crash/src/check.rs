@@ -8,7 +8,7 @@ use crate::{
         Reader, Violation,
         ViolationKind::{Duplicated, Lost, Unreadable},
     },
-    recording::{DATABASE, order},
+    recording::{DATABASE, order_request},
     server::{ApiRequest, Server},
 };
 
@@ -21,13 +21,13 @@ pub fn check(run: &RecordedRun, expected: &Expectations, folder: &Path) -> Resul
             return Ok(());
         }
         check_repeated_requests(run, &expected, &server)?;
-        check_next_order(run, &expected, (&reader, &server))
+        check_next_order(run, &expected, &reader, &server)
     });
     server.close();
     checked
 }
 
-/// Checks the rows before any request. Returns the expectations from then on.
+/// Checks the rows before any request is sent. Returns the expectations that hold from then on, and the reader.
 fn check_rows(expected: &Expectations, file: &Path) -> Result<(Expectations, Reader), Violation> {
     let reader = Reader::open(file)?;
     let integrity = reader.integrity()?;
@@ -36,21 +36,21 @@ fn check_rows(expected: &Expectations, file: &Path) -> Result<(Expectations, Rea
     }
     let (found, mut expected) = (reader.facts()?, expected.clone());
     let survives_reset = |fact: &&String| fact.starts_with("key ") || fact.starts_with("endpoint ");
-    // A reset that was not acknowledged is complete or has changed nothing.
+    // A reset that was not acknowledged has either been executed completely or changed nothing.
     let is_reset = expected.is_resetting && reader.count_parcels()? == 0;
     let mut facts = expected.facts.iter().filter(|fact| !is_reset || survives_reset(fact));
     if let Some(lost) = facts.find(|fact| !found.contains(*fact)) {
         return Err(Violation(Lost, lost.clone()));
     }
     if is_reset {
-        expected = expected.reset();
+        expected = expected.after_reset();
     }
     reader.check_consistency()?;
     Ok((expected, reader))
 }
 
-/// Repeats each request under its key. An acknowledged request must get the same response. A request that was in flight
-/// is executed now, unless it was executed before the crash.
+/// Repeats each request under its idempotency key. An acknowledged request must get the same response. A request that
+/// was in flight is executed now, unless it was executed before the crash.
 fn check_repeated_requests(
     run: &RecordedRun,
     expected: &Expectations,
@@ -58,7 +58,7 @@ fn check_repeated_requests(
 ) -> Result<(), Violation> {
     let api_requests: Vec<_> =
         expected.requests.keys().map(|index| run.requests[*index].0.clone()).collect();
-    let responses = server.send(&api_requests, &run.key);
+    let responses = server.send(&api_requests, &run.api_key);
     for ((index, was_acknowledged), (api_request, response)) in
         expected.requests.iter().zip(api_requests.iter().zip(responses))
     {
@@ -67,7 +67,7 @@ fn check_repeated_requests(
             return Err(Violation(Unreadable, text));
         }
         let is_created_now = response.status == 201;
-        // For a request that was in flight, only the status of a create says whether it had been executed.
+        // For a request that was in flight, only the status of an order's creation shows whether it had been executed.
         let was_executed = *was_acknowledged || api_request.is_create() && !is_created_now;
         let is_different =
             run.requests[*index].1.as_ref().is_some_and(|first| first.body != response.body);
@@ -78,13 +78,14 @@ fn check_repeated_requests(
     Ok(())
 }
 
-/// Checks that the next order is accepted and that there is one parcel for each key.
+/// Checks that the next order is accepted and that there is one parcel for each idempotency key.
 fn check_next_order(
     run: &RecordedRun,
     expected: &Expectations,
-    (reader, server): (&Reader, &Server),
+    reader: &Reader,
+    server: &Server,
 ) -> Result<(), Violation> {
-    let response = &server.send(&[order(900_000)], &run.key)[0];
+    let response = &server.send(&[order_request(900_000)], &run.api_key)[0];
     if response.status != 201 {
         return Err(Violation(Unreadable, response.text()));
     }

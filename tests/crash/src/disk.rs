@@ -1,9 +1,11 @@
-//! The log of a recording, and the state of the disk at each of its events: durable parts and pending ones.
+//! The log of a recording, and the state of the disk after each of its events: which changes are durable, and which are
+//! still pending.
 //!
-//! A write or truncation is durable once its file was synced, a name once its folder was. Until then each may be on the
-//! disk or not, independently of those before and after it, and a write may be there with only some of its sectors.
-//! After a failed sync no later one makes the same writes durable: Linux drops such pages. Real file systems reorder
-//! less; POSIX permits all of this.
+//! A write or a truncation is durable once its file has been synced, and a created or removed name once the folder has
+//! been synced. Until then, each change may or may not be on the disk, independently of the changes before and after
+//! it, and a write may be there with only some of its sectors. If a sync fails, a later sync does not make the same
+//! writes durable, because Linux no longer regards their pages as dirty. Real file systems reorder less, but POSIX
+//! permits all of this.
 
 use std::{
     collections::BTreeMap,
@@ -16,15 +18,15 @@ use crate::{
     server::{ApiRequest, ApiResponse},
 };
 
-/// A file, by its position in the order of creation.
+/// The id of a file: its position in the order of creation.
 pub type FileId = u32;
 /// The id of the folder, which is treated as a file that contains the names.
 pub const FOLDER: FileId = FileId::MAX;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;
 
-/// The part of an event that reached the disk: a bit for each sector of a write; the last bit stands for all further
-/// sectors. A change of a name or a truncation reaches the disk as a whole or not at all.
+/// The part of an event that reached the disk, with one bit for each sector of a write. The last bit also stands for
+/// all further sectors. A change of a name or a truncation reaches the disk as a whole or not at all.
 pub type SectorMask = u64;
 pub const NOTHING: SectorMask = 0;
 pub const ALL: SectorMask = SectorMask::MAX;
@@ -35,7 +37,7 @@ pub struct RecordedRun {
     pub base: Image,
     pub events: Vec<Event>,
     pub requests: Vec<(ApiRequest, Option<ApiResponse>)>,
-    pub key: String,
+    pub api_key: String,
     /// Number of calls that could have failed.
     pub calls: usize,
 }
@@ -46,22 +48,22 @@ pub struct Expectations {
     /// The requests that were sent, as indexes into those of the run; `true` for those that were answered.
     pub requests: BTreeMap<usize, bool>,
     pub facts: Arc<Facts>,
-    /// The number of parcels that none of these requests has created.
+    /// The number of parcels that were not created by these requests.
     pub parcels: i64,
     /// `true` if a reset was sent but not answered.
     pub is_resetting: bool,
-    /// `true` if the key and the endpoint were set up.
+    /// `true` if the API key and the webhook endpoint were set up.
     pub is_set_up: bool,
 }
 
 impl Expectations {
     /// Returns the expectations after a reset.
-    pub fn reset(&self) -> Self {
+    pub fn after_reset(&self) -> Self {
         Self { is_set_up: self.is_set_up, ..Self::default() }
     }
 }
 
-/// A change to the files, or the expectations from here on.
+/// A change to the files, a sync, or the expectations from this moment on.
 #[derive(Debug, Clone)]
 pub enum Event {
     Create { name: String, file: FileId },
@@ -74,7 +76,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the file whose content the event changes.
+    /// Returns the file whose content the event changes. The names are the content of the folder.
     pub fn file(&self) -> Option<FileId> {
         match self {
             Self::Create { .. } | Self::Unlink { .. } => Some(FOLDER),
@@ -87,17 +89,18 @@ impl Event {
 /// The disk and the expectations after some events of a run.
 pub struct Disk<'r> {
     run: &'r RecordedRun,
-    /// Number of events so far.
+    /// Number of events so far, which is the index of the next one.
     next: usize,
     durable: Content,
-    /// Events that are not durable yet, by their index.
+    /// Indexes of the events that are not durable yet.
     pending: Vec<usize>,
     /// Index of the event after the last sync, whether it succeeded or failed.
-    settled: usize,
-    /// The latest mark.
-    marked: usize,
+    after_last_sync: usize,
+    /// Index of the latest mark.
+    last_mark: usize,
 }
 
+/// The files of a folder by id, and the names that refer to them.
 #[derive(Clone, Default)]
 struct Content {
     files: BTreeMap<FileId, Vec<u8>>,
@@ -112,40 +115,41 @@ impl<'r> Disk<'r> {
             durable.names.insert(name.clone(), file);
             durable.files.insert(file, bytes.clone());
         }
-        let mut disk = Self { run, next: 0, durable, pending: Vec::new(), settled: 0, marked: 0 };
+        let mut disk =
+            Self { run, next: 0, durable, pending: Vec::new(), after_last_sync: 0, last_mark: 0 };
         disk.advance_to(events);
         disk
     }
 
-    /// Moves to a later moment.
+    /// Applies further events, until this many have happened.
     pub fn advance_to(&mut self, events: usize) {
         while self.next < events {
             match &self.run.events[self.next] {
-                Event::Mark(_) => self.marked = self.next,
-                Event::Sync { file } => self.settle(*file, ALL),
-                Event::FailedSync { file } => self.settle(*file, NOTHING),
+                Event::Mark(_) => self.last_mark = self.next,
+                Event::Sync { file } => self.finish_sync(*file, ALL),
+                Event::FailedSync { file } => self.finish_sync(*file, NOTHING),
                 _ => self.pending.push(self.next),
             }
             self.next += 1;
         }
     }
 
-    /// Applies the kept part of a file's pending events to the durable content, and discards the rest.
-    fn settle(&mut self, file: FileId, kept: SectorMask) {
+    /// Ends a sync of a file: the kept part of its pending events becomes durable, and the rest is discarded.
+    fn finish_sync(&mut self, file: FileId, kept: SectorMask) {
         let events = &self.run.events;
         self.pending.retain(|at| {
-            let is_settled = events[*at].file() == Some(file);
-            if is_settled {
+            let is_synced = events[*at].file() == Some(file);
+            if is_synced {
                 self.durable.apply(&events[*at], kept);
             }
-            !is_settled
+            !is_synced
         });
-        self.settled = self.next + 1;
+        self.after_last_sync = self.next + 1;
     }
 
     /// Returns the expectations of the latest mark.
     pub fn expected(&self) -> &'r Expectations {
-        let Event::Mark(expected) = &self.run.events[self.marked] else {
+        let Event::Mark(expected) = &self.run.events[self.last_mark] else {
             panic!("a recording begins with a mark");
         };
         expected
@@ -156,17 +160,17 @@ impl<'r> Disk<'r> {
         self.pending.iter().map(|at| &self.run.events[*at]).collect()
     }
 
-    /// Returns a hash of the image that contains these parts of the pending events, and of its expectations. Equal
-    /// images of a log usually have the same hash.
+    /// Returns a hash of the expectations and of the image with these parts of the pending events. Images of a log with
+    /// the same hash are equal, but equal images may have different hashes.
     pub fn image_hash(&self, kept: &[SectorMask]) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.settled, self.marked).hash(&mut hasher);
-        let there = self.pending.iter().zip(kept).filter(|(_, kept)| **kept != NOTHING);
-        there.for_each(|event| event.hash(&mut hasher));
+        (self.after_last_sync, self.last_mark).hash(&mut hasher);
+        let kept_events = self.pending.iter().zip(kept).filter(|(_, kept)| **kept != NOTHING);
+        kept_events.for_each(|event| event.hash(&mut hasher));
         hasher.finish()
     }
 
-    /// Returns the files when these parts of the pending events have reached the disk.
+    /// Returns the files as they are once these parts of the pending events have reached the disk.
     pub fn image(&self, kept: &[SectorMask]) -> Image {
         let mut content = self.durable.clone();
         for (event, kept) in self.pending().into_iter().zip(kept) {
@@ -177,7 +181,7 @@ impl<'r> Disk<'r> {
         names.into_iter().map(|(name, file)| (name, bytes(file))).collect()
     }
 
-    /// Returns the files when all pending events have reached the disk.
+    /// Returns the files as they are once all pending events have reached the disk.
     pub fn complete_image(&self) -> Image {
         self.image(&vec![ALL; self.pending.len()])
     }
@@ -198,7 +202,7 @@ impl Content {
     }
 }
 
-/// Writes those sectors of the bytes that are set in `kept`.
+/// Writes those sectors of `bytes` whose bits are set in `kept`.
 fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: SectorMask) {
     for (bit, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
         let start = at.max(sector * SECTOR);

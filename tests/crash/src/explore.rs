@@ -33,6 +33,7 @@ pub struct Outcome {
     pub events: usize,
     /// The number of different images.
     pub distinct_images: usize,
+    /// The number of images that were checked.
     pub images: usize,
     pub violations: Vec<(ImageId, Violation)>,
 }
@@ -46,14 +47,14 @@ impl Outcome {
     }
 }
 
-/// Checks images of a run.
+/// Checks a random selection of a run's images.
 pub fn explore(run: &RecordedRun, folder: &Path, options: Options) -> Outcome {
-    let (distinct_images, image_ids) = choose(run, options);
+    let (distinct_images, image_ids) = select_images(run, options);
     let share = image_ids.len().div_ceil(THREADS).max(1);
     let violations = thread::scope(|scope| {
         let begin = |(worker, image_ids)| {
             let folder = folder.join(format!("images-{worker}"));
-            scope.spawn(move || check_all(run, image_ids, (&folder, options.seed)))
+            scope.spawn(move || check_all(run, image_ids, &folder, options.seed))
         };
         let workers: Vec<_> = image_ids.chunks(share).enumerate().map(begin).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
@@ -68,7 +69,7 @@ fn subsets_at(disk: &Disk<'_>, moment: usize, seed: u64) -> Vec<Vec<SectorMask>>
 }
 
 /// Counts the different images of a run and selects those to check, in the order of their moments.
-fn choose(run: &RecordedRun, options: Options) -> (usize, Vec<ImageId>) {
+fn select_images(run: &RecordedRun, options: Options) -> (usize, Vec<ImageId>) {
     let (mut disk, mut seen) = (Disk::after(run, 0), HashSet::new());
     let (mut all_or_nothing, mut image_ids) = (Vec::new(), Vec::new());
     for moment in 0..=run.events.len() {
@@ -83,8 +84,8 @@ fn choose(run: &RecordedRun, options: Options) -> (usize, Vec<ImageId>) {
     let mut rng = Rng::with_seed(options.seed);
     rng.shuffle(&mut all_or_nothing);
     rng.shuffle(&mut image_ids);
-    // Each moment has two all-or-nothing images: without the pending events and with all of them. They get at least a
-    // quarter.
+    // Each moment has two all-or-nothing images: one without the pending events and one with all of them. If there are
+    // enough of these, at least a quarter of the selected images are all-or-nothing.
     all_or_nothing
         .truncate((options.images / 4).max(options.images.saturating_sub(image_ids.len())));
     image_ids.truncate(options.images.saturating_sub(all_or_nothing.len()));
@@ -96,7 +97,8 @@ fn choose(run: &RecordedRun, options: Options) -> (usize, Vec<ImageId>) {
 fn check_all(
     run: &RecordedRun,
     image_ids: &[ImageId],
-    (folder, seed): (&Path, u64),
+    folder: &Path,
+    seed: u64,
 ) -> Vec<(ImageId, Violation)> {
     fs::create_dir_all(folder).unwrap();
     let mut disk = Disk::after(run, 0);

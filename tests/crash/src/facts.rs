@@ -15,7 +15,7 @@ pub struct Violation(pub ViolationKind, pub String);
 pub enum ViolationKind {
     /// Acknowledged orders exist, and repeating a request returns the same answer.
     Lost,
-    /// A key has one order, and a tracking number one parcel.
+    /// An idempotency key has one order, and a tracking number has one parcel.
     Duplicated,
     /// The file is sound; the service starts on it and answers.
     Unreadable,
@@ -29,10 +29,12 @@ impl From<rusqlite::Error> for Violation {
     }
 }
 
-/// The rows that no crash may remove once a request was acknowledged. A reset removes all but keys and endpoints.
+/// The rows that no crash may remove once their request has been acknowledged, each as a line of text. A reset removes
+/// all of them except API keys and webhook endpoints.
 pub type Facts = BTreeSet<String>;
 
-const FACTS: [&str; 8] = [
+/// The queries that return the facts.
+const FACT_QUERIES: [&str; 8] = [
     "SELECT 'parcel ' || hex(public_id) || ' ' || number FROM present_parcels",
     "SELECT 'history of ' || number || ': ' || sequence || ' ' || e.state || ' ' || at \
      FROM events e JOIN present_parcels p ON p.id = e.parcel",
@@ -45,7 +47,7 @@ const FACTS: [&str; 8] = [
     "SELECT 'endpoint of ' || tenant FROM webhook_endpoints",
 ];
 
-/// The contradictions, with the kind of violation that each is; each query counts the rows that have one.
+/// The contradictions: the kind of violation, a description, and a query whose results are all zero if the rows agree.
 const CONTRADICTIONS: [(ViolationKind, &str, &str); 13] = [
     (
         Duplicated,
@@ -86,7 +88,7 @@ const CONTRADICTIONS: [(ViolationKind, &str, &str); 13] = [
         "an event has no parcel",
         "SELECT count(*) FROM events WHERE parcel NOT IN (SELECT id FROM parcels)",
     ),
-    // A parcel's second event is implied by its row; each later one is a change of its state.
+    // A parcel's second event has no row in `events`, because the parcel's row implies it. Each later one has a row.
     (
         Partial,
         "the outbox lacks an event of a history",
@@ -108,7 +110,7 @@ const CONTRADICTIONS: [(ViolationKind, &str, &str); 13] = [
     ),
     (
         Partial,
-        "new parcels and manifests are not those of the outbox",
+        "the outbox does not have one event for each new parcel and manifest",
         "SELECT abs((SELECT count(*) FROM present_outbox WHERE kind = 1) - (SELECT count(*) FROM present_parcels)) \
          + abs((SELECT count(*) FROM present_outbox WHERE kind = 3) - (SELECT count(*) FROM present_manifests))",
     ),
@@ -148,7 +150,7 @@ impl Reader {
 
     /// Returns the rows that must not be lost.
     pub fn facts(&self) -> Result<Facts> {
-        Ok(self.rows(&FACTS.join(" UNION ALL "))?.into_iter().collect())
+        Ok(self.rows(&FACT_QUERIES.join(" UNION ALL "))?.into_iter().collect())
     }
 
     pub fn count_parcels(&self) -> Result<i64> {

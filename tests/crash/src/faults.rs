@@ -1,5 +1,5 @@
-//! Failures of system calls: each one that changes a file fails in turn, once or from then on. No acknowledged order is
-//! lost, and the other requests are answered with an error.
+//! Failing system calls. Each call that changes a file is made to fail in turn, either alone or with all later calls.
+//! No acknowledged order may be lost, and the other requests must get an error as their response.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Outcome {
 
 /// Makes every `interval`th call fail, one call per run, with each error, once or persistently.
 pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
-    // Each run begins with the same file, because the store never closes a file that it has opened.
+    // All runs use the same database file, because the store never closes a file that it has opened.
     let mut first = Recording::start(folder, None, Expectations::default());
     first.open();
     first.finish();
@@ -32,7 +32,7 @@ pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
         for is_persistent in [false, true] {
             let mut fault = Fault { error, call_index: 0, is_persistent };
             // Stops at the first call index that the run did not reach.
-            while fail_call(folder, (&base, fault), &mut outcome).calls > fault.call_index {
+            while fail_call(folder, &base, fault, &mut outcome).calls > fault.call_index {
                 fault.call_index += interval;
             }
         }
@@ -40,7 +40,8 @@ pub fn fail_calls(folder: &Path, interval: usize) -> Outcome {
     outcome
 }
 
-fn fail_call(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> RecordedRun {
+/// Records a run with this fault, and adds what is found in its files to the outcome.
+fn fail_call(folder: &Path, base: &Image, fault: Fault, outcome: &mut Outcome) -> RecordedRun {
     write_image(folder, base);
     let run = record(folder, fault);
     let disk = Disk::after(&run, run.events.len());
@@ -52,7 +53,7 @@ fn fail_call(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcom
         let violation = check(&run, disk.expected(), folder).err();
         outcome.violations.extend(violation.map(|violation| (fault, violation)));
     };
-    // First the files as the process left them, then as after a power cut that loses everything that was not synced.
+    // Checks the files as the process left them, and then without the pending events, as after a power cut.
     check();
     write_image(folder, &disk.image(&vec![NOTHING; disk.pending().len()]));
     check();

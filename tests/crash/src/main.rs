@@ -3,8 +3,8 @@
 //!
 //! The real store and the real service run in this process. `syscalls.rs` records the calls on their files, and
 //! `recording.rs` when each request was sent and acknowledged. `disk.rs` computes the possible contents of the disk at
-//! each moment, `subsets.rs` selects those to examine, and `check.rs` starts the service on them. `mutants.rs` shows
-//! that defects are found.
+//! each moment, `subsets.rs` selects those to examine, and `check.rs` starts the service on them. `mutants.rs` adds
+//! defects, to show that the checks detect them.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,8 +43,8 @@ use mutants::MUTANTS;
 
 type Workload = fn(&Path) -> RecordedRun;
 
-/// The recordings: name, workload, and the cost of checking one of its images. The last log has 40 MB, so that one of
-/// its images costs as much as 50 others.
+/// The recordings: name, workload, and the cost of checking one image. The write-ahead log of the last one has 40 MB,
+/// so that checking one of its images costs as much as checking 50 others.
 const RECORDINGS: [(&str, Workload, usize); 5] = [
     ("a first start", workloads::first_start, 1),
     ("a busy day", workloads::busy_day, 1),
@@ -55,7 +55,7 @@ const RECORDINGS: [(&str, Workload, usize); 5] = [
 const RECOVERIES: &str = "recoveries from crashes";
 const FAULTS: &str = "failing calls";
 
-/// Every state in which a crash can leave the files of the `SQLite` store.
+/// Checks the states in which a crash can leave the files of the `SQLite` store.
 #[derive(clap::Parser)]
 struct Arguments {
     /// The seed of the samples.
@@ -64,10 +64,10 @@ struct Arguments {
     /// Maximum number of images of each recording. The other parts are scaled down in proportion.
     #[arg(long, default_value_t = 10_000)]
     images: usize,
-    /// Only this part: a recording, "recoveries from crashes", "failing calls" or "mutants".
+    /// Check only this part: a recording, "recoveries from crashes", "failing calls" or "mutants".
     #[arg(long)]
     only: Option<String>,
-    /// Only this image of it, as a violation names it. Its files stay in the folder.
+    /// Check only this image of that part, given by the two numbers printed with a violation. Its files are kept.
     #[arg(long, num_args = 2)]
     at: Option<Vec<usize>>,
 }
@@ -100,22 +100,23 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         is_clean &= report(name, &explore(&workload(&new_folder(folder)), folder, options));
     }
     if is_selected(RECOVERIES) {
-        is_clean &= report(RECOVERIES, &recoveries(folder, options));
+        is_clean &= report(RECOVERIES, &explore_recoveries(folder, options));
     }
     if is_selected(FAULTS) {
         is_clean &= run_failing_calls(folder, (10_000 / images.max(1)).clamp(1, 29));
     }
     if is_selected("mutants") {
-        is_clean &= mutants(folder, Options { images: images / 20 + 50, ..options });
+        is_clean &= check_mutants(folder, Options { images: images / 20 + 50, ..options });
     }
     is_clean
 }
 
-/// Crashes again while the service recovers from a crash, and while it checkpoints the log when it closes.
-fn recoveries(folder: &Path, options: Options) -> Outcome {
+/// Explores crashes that happen while the service recovers from an earlier crash, and while it checkpoints the
+/// write-ahead log as it closes.
+fn explore_recoveries(folder: &Path, options: Options) -> Outcome {
     let mut rng = Rng::with_seed(options.seed);
     let crashed = workloads::busy_day(&new_folder(folder));
-    let mut sum = Outcome::default();
+    let mut total = Outcome::default();
     let count = options.images / 200 + 5;
     for _ in 0..count {
         let disk = Disk::after(&crashed, rng.usize(..crashed.events.len()));
@@ -126,9 +127,9 @@ fn recoveries(folder: &Path, options: Options) -> Outcome {
         let subsets = subsets::subsets(&disk, &mut rng);
         let image = disk.image(&subsets[rng.usize(..subsets.len())]);
         let run = workloads::recovery(&new_folder(folder), (&crashed, expected, &image), &mut rng);
-        sum.add(explore(&run, folder, Options { images: options.images / count, ..options }));
+        total.add(explore(&run, folder, Options { images: options.images / count, ..options }));
     }
-    sum
+    total
 }
 
 fn run_failing_calls(folder: &Path, interval: usize) -> bool {
@@ -139,12 +140,13 @@ fn run_failing_calls(folder: &Path, interval: usize) -> bool {
     violations.is_empty()
 }
 
-/// Checks that each mutant is detected in the first two recordings, and each change to the rows of a sound database.
-fn mutants(folder: &Path, options: Options) -> bool {
+/// Checks that each mutant is detected in at least one of the first two recordings, and that each corruption of a sound
+/// database is detected.
+fn check_mutants(folder: &Path, options: Options) -> bool {
     println!("\n| mutant | violations of {} images: first start | busy day |", options.images);
     println!("|---|---|---|");
     let [first_start, busy_day] = [RECORDINGS[0], RECORDINGS[1]].map(|(_, workload, _)| workload);
-    let mut are_found = true;
+    let mut are_all_detected = true;
     for (name, mutate) in MUTANTS {
         let found = [first_start, busy_day].map(|workload| {
             let mut run = workload(&new_folder(folder));
@@ -152,14 +154,15 @@ fn mutants(folder: &Path, options: Options) -> bool {
             explore(&run, folder, options).violations.len()
         });
         println!("| {name} | {} | {} |", found[0], found[1]);
-        are_found &= found != [0, 0];
+        are_all_detected &= found != [0, 0];
     }
     let run = first_start(&new_folder(folder));
     let missed = mutants::undetected_corruptions(&run, &new_folder(folder));
-    println!("\nchanged rows that are not noticed: {missed:?}");
-    are_found && missed.is_empty()
+    println!("\ncorruptions that were not detected: {missed:?}");
+    are_all_detected && missed.is_empty()
 }
 
+/// Prints an outcome as a row of the table. Returns `true` if it has no violations.
 fn report(name: &str, outcome: &Outcome) -> bool {
     let Outcome { events, distinct_images, images, violations } = outcome;
     println!("| {name} | {events} | {distinct_images} | {images} | {} |", violations.len());
@@ -169,7 +172,7 @@ fn report(name: &str, outcome: &Outcome) -> bool {
     violations.is_empty()
 }
 
-/// Creates an empty folder for a recording.
+/// Creates an empty folder for a recording, in place of the previous one.
 fn new_folder(folder: &Path) -> PathBuf {
     let folder = folder.join("live");
     let _ = fs::remove_dir_all(&folder);
@@ -177,11 +180,11 @@ fn new_folder(folder: &Path) -> PathBuf {
     folder
 }
 
-/// Raises the limit of open files. The store keeps one descriptor for each database file that it has opened, and images
-/// without that file make it create new ones.
+/// Raises the limit on open files. The store keeps a descriptor for each database file that it has opened, and it
+/// creates a new database file for each image that has none.
 fn raise_descriptor_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit outlives the calls.
+    // SAFETY: `limit` is valid during both calls.
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
         limit.rlim_cur = limit.rlim_max;

@@ -1,7 +1,7 @@
 //! Deliberate defects, each of which must be detected. They show that the checks would detect a real defect.
 //!
-//! The server's code is not changed for them: an early answer is an earlier mark in the log, a sync that does nothing
-//! is missing from it, and rows are changed while the service is stopped.
+//! They do not change the server's code. A response before the commit is an earlier mark in the log, a sync without
+//! effect is removed from the log, and rows are corrupted while the service is stopped.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -17,10 +17,10 @@ use crate::{
     recording::{DATABASE, write_image},
 };
 
-/// A change to the log.
+/// A change to the log that simulates a defect.
 type Defect = fn(&mut RecordedRun);
 
-/// The defects.
+/// The defects with their names.
 pub const MUTANTS: [(&str, Defect); 4] = [
     ("answers before the commit", answer_early),
     ("syncs of the log do nothing", |run| drop_syncs(run, |name| name.ends_with("-wal"))),
@@ -30,6 +30,7 @@ pub const MUTANTS: [(&str, Defect); 4] = [
     ("syncs of the folder do nothing", |run| drop_syncs(run, str::is_empty)),
 ];
 
+/// Removes the syncs of the files whose names `is_dropped` selects. The name of the folder is empty.
 fn drop_syncs(run: &mut RecordedRun, is_dropped: impl Fn(&str) -> bool) {
     let base = run.base.iter().map(|(name, _)| name.clone()).zip(0..);
     let created = run.events.iter().filter_map(|event| match event {
@@ -64,7 +65,7 @@ const CORRUPTIONS: [(&str, ViolationKind); 6] = [
         Lost,
     ),
     (
-        // The index would refuse it.
+        // The index would reject the second parcel.
         "DROP INDEX parcels_number; CREATE TEMP TABLE t AS SELECT * FROM parcels WHERE id = 2; \
          UPDATE t SET id = 77; INSERT INTO parcels SELECT * FROM t",
         Duplicated,
@@ -74,8 +75,8 @@ const CORRUPTIONS: [(&str, ViolationKind); 6] = [
     ("DELETE FROM meta WHERE name = 'secret'", Unreadable),
 ];
 
-/// Applies each corruption to the last files of a run. Returns those that are not detected as their kind of
-/// violation.
+/// Applies each corruption separately to the final files of a run. Returns the SQL of those that are not detected as
+/// their kind of violation.
 pub fn undetected_corruptions(run: &RecordedRun, folder: &Path) -> Vec<&'static str> {
     let disk = Disk::after(run, run.events.len());
     let is_missed = |(sql, kind): &(&str, ViolationKind)| {

@@ -1,4 +1,5 @@
-//! A service whose files are recorded while it is used: requests, their responses, and the facts that clients rely on.
+//! Recording of a service in use: the changes to its files, the requests with their responses, and the facts that
+//! clients rely on.
 
 use std::{
     fs,
@@ -17,7 +18,8 @@ use crate::{
 
 pub const DATABASE: &str = "parcelo.db";
 const CREATE_PATH: &str = "/api/v1/orders/create";
-/// The body of an order, in which `KEY` stands for its idempotency key, and `NUMBER` for its tracking number, if given.
+/// The body of an order. `KEY` stands for its idempotency key, and `NUMBER` for the member with its tracking number, if
+/// it has one.
 const ORDER_TEMPLATE: &str = r#"{"idempotencyKey":"KEY",NUMBER"sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 
 /// A service that is being recorded.
@@ -26,11 +28,11 @@ pub struct Recording {
     base: Image,
     server: Option<Server>,
     requests: Vec<(ApiRequest, Option<ApiResponse>)>,
-    key: String,
+    api_key: String,
     expected: Expectations,
     seed: u64,
-    /// `true` if system calls are made to fail, so that requests may fail too. The log then lacks what a failed sync
-    /// lost.
+    /// `true` if system calls are made to fail, so that requests may fail too. The replayed log may then differ from
+    /// the files, because it discards the writes whose sync failed.
     may_fail: bool,
 }
 
@@ -42,7 +44,7 @@ impl Recording {
             base: syscalls::start(folder, fault),
             server: None,
             requests: Vec::new(),
-            key: String::new(),
+            api_key: String::new(),
             expected,
             seed: 1,
             may_fail: fault.is_some(),
@@ -51,10 +53,10 @@ impl Recording {
         recording
     }
 
-    /// Starts a recording on the files that a crash has left of another run.
+    /// Starts a recording on the files that a crash of an earlier run has left in the folder.
     pub fn after(run: &RecordedRun, expected: &Expectations, folder: &Path) -> Self {
         let mut recording = Self::start(folder, None, expected.clone());
-        (recording.requests, recording.key) = (run.requests.clone(), run.key.clone());
+        (recording.requests, recording.api_key) = (run.requests.clone(), run.api_key.clone());
         recording
     }
 
@@ -72,7 +74,8 @@ impl Recording {
         self.server.as_ref().unwrap()
     }
 
-    /// Starts the service. Returns `false` if it refuses, which is allowed only when a call fails.
+    /// Starts the service. Returns `false` if it does not start, which is allowed only if system calls are made to
+    /// fail.
     pub fn open(&mut self) -> bool {
         self.seed += 1;
         match Server::open(&self.file(), self.seed) {
@@ -88,23 +91,24 @@ impl Recording {
         }
     }
 
-    /// Ends the recording, and checks that replaying the log reproduces the files, so that no write was left out of it.
+    /// Ends the recording, and checks that replaying the log reproduces the files, which shows that it is complete.
     pub fn finish(mut self) -> RecordedRun {
         self.close();
         let (events, calls) = syscalls::stop();
-        let Self { folder, base, requests, key, may_fail, .. } = self;
-        let run = RecordedRun { base, events, requests, key, calls };
+        let Self { folder, base, requests, api_key, may_fail, .. } = self;
+        let run = RecordedRun { base, events, requests, api_key, calls };
         let replayed = Disk::after(&run, run.events.len()).complete_image();
         assert!(may_fail || replayed == syscalls::read_folder(&folder), "the log lacks a change");
         run
     }
 
+    /// Adds the current expectations to the log.
     fn mark(&self) {
         syscalls::log(Event::Mark(self.expected.clone()));
     }
 
-    /// Records the facts. Reading them takes a moment, in which a write that was acknowledged before its commit would be
-    /// committed. So the response gets a separate mark first.
+    /// Records the responses, and then the facts, in separate marks. Reading the facts takes time, in which a write
+    /// that was acknowledged before its commit would be committed.
     fn record_facts(&mut self) {
         self.mark();
         if !self.may_fail {
@@ -114,10 +118,10 @@ impl Recording {
         }
     }
 
-    /// Issues a key and sets up an endpoint. Returns `false` if a failing call prevented it.
+    /// Issues an API key and sets up a webhook endpoint. Returns `false` if a failing system call prevented this.
     pub fn set_up(&mut self) -> bool {
         match self.server().set_up() {
-            Ok(key) => self.key = key,
+            Ok(api_key) => self.api_key = api_key,
             Err(error) => {
                 assert!(self.may_fail, "{error}");
                 return false;
@@ -128,6 +132,7 @@ impl Recording {
         true
     }
 
+    /// Sends a new request and records its response.
     pub fn post(&mut self, path: &str, body: String) {
         self.requests.push((ApiRequest { path: path.to_owned(), body }, None));
         self.send(self.requests.len() - 1..self.requests.len());
@@ -136,17 +141,18 @@ impl Recording {
     /// Creates this many orders in one commit.
     pub fn create(&mut self, count: usize) {
         let first = self.requests.len();
-        self.requests.extend((first..first + count).map(|number| (order(number), None)));
+        self.requests.extend((first..first + count).map(|number| (order_request(number), None)));
         self.send(first..first + count);
     }
 
-    /// Sends requests of the run in one commit. After an error it is unknown whether the request was executed.
+    /// Sends requests of the run, which share one commit. If the response is an error, the request may have been
+    /// executed or not.
     pub fn send(&mut self, indexes: impl Iterator<Item = usize> + Clone) {
         self.expected.requests.extend(indexes.clone().map(|index| (index, false)));
         self.mark();
         let api_requests: Vec<_> =
             indexes.clone().map(|index| self.requests[index].0.clone()).collect();
-        let responses = self.server().send(&api_requests, &self.key);
+        let responses = self.server().send(&api_requests, &self.api_key);
         for (index, response) in indexes.zip(responses) {
             if response.status < 300 {
                 self.expected.requests.insert(index, true);
@@ -165,13 +171,14 @@ impl Recording {
         self.record_facts();
     }
 
+    /// Resets the sandbox, and waits until the store has erased the rows.
     pub fn reset(&mut self) {
         self.expected.is_resetting = true;
         self.mark();
         let request = ApiRequest { path: "/api/v1/sandbox/reset".to_owned(), body: String::new() };
-        let response = &self.server().send(&[request], &self.key)[0];
+        let response = &self.server().send(&[request], &self.api_key)[0];
         assert_eq!(response.status, 200, "{}", response.text());
-        self.expected = self.expected.reset();
+        self.expected = self.expected.after_reset();
         self.mark();
         let file = self.file();
         let is_erased = || Reader::open(&file).is_ok_and(|reader| reader.are_resets_erased());
@@ -179,7 +186,7 @@ impl Recording {
         self.record_facts();
     }
 
-    /// Checkpoints the log from another connection, as a backup does.
+    /// Checkpoints the write-ahead log from another connection, as a backup does.
     pub fn checkpoint(&self, mode: &str) {
         let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
         let db = Connection::open(self.file());
@@ -187,7 +194,7 @@ impl Recording {
         assert!(self.may_fail || done.is_ok(), "{done:?}");
     }
 
-    /// Checks that the workload has had its intended effects.
+    /// Checks that there is a fact of each kind, so that the workload has had its intended effects.
     pub fn assert_facts(&self, kinds: &[&str]) {
         for kind in kinds {
             let mut facts = self.expected.facts.iter();
@@ -196,25 +203,26 @@ impl Recording {
     }
 
     /// Returns the tracking numbers of the parcels created so far.
-    pub fn numbers(&self) -> Vec<String> {
+    pub fn tracking_numbers(&self) -> Vec<String> {
         let responses = self.requests.iter().filter_map(|(_, response)| response.as_ref());
-        let numbers = responses.filter_map(|response| {
+        let tracking_numbers = responses.filter_map(|response| {
             let body: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
             Some(body["parcel"]["trackingNumber"].as_str()?.to_owned())
         });
-        numbers.collect()
+        tracking_numbers.collect()
     }
 }
 
-/// Returns an order under a separate idempotency key. Every third has a tracking number given by the caller; the others
-/// are generated.
-pub fn order(number: usize) -> ApiRequest {
-    let given = match number % 3 {
+/// Returns the request that creates the order with this number, which has its own idempotency key. Every third order
+/// requests a tracking number; the service generates the others.
+pub fn order_request(number: usize) -> ApiRequest {
+    let tracking_number = match number % 3 {
         0 => format!(r#""trackingNumber":"SB-NORMAL-{number:06}","#),
         _ => String::new(),
     };
-    let body =
-        ORDER_TEMPLATE.replace("KEY", &format!("order-{number:06}")).replace("NUMBER", &given);
+    let body = ORDER_TEMPLATE
+        .replace("KEY", &format!("order-{number:06}"))
+        .replace("NUMBER", &tracking_number);
     ApiRequest { path: CREATE_PATH.to_owned(), body }
 }
 
@@ -225,8 +233,8 @@ impl ApiRequest {
     }
 }
 
-/// Writes an image into a folder. The database keeps its inode, because the store never closes a file that it has
-/// opened.
+/// Replaces the files of a folder with those of an image. A file of the same name keeps its inode, because the store
+/// never closes a database file that it has opened.
 pub fn write_image(folder: &Path, image: &Image) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! The real service on a file, in this process and without sockets.
+//! The real service on a database file, in this process and without sockets.
 
 use std::{
     fmt::Debug,
@@ -24,7 +24,7 @@ use parcelo_server::internals::{
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-/// The time at which each service starts. Ids derive from it, and with them the order of index entries.
+/// The time at which each service starts. Ids are derived from it, so the order of index entries depends on it too.
 const START: Millis = Millis(1_795_000_000_000);
 
 /// A service with a single-threaded runtime; the store has its own threads.
@@ -56,8 +56,8 @@ pub struct ApiRequest {
 }
 
 impl Server {
-    /// Opens the service as a server does, with ids from a seed. A new database gets its secret from the seed too, so
-    /// that a database which has lost its secret is noticed.
+    /// Opens the service as the server program does, with ids from a seed. A new database gets its secret from the seed
+    /// too, so the loss of a database's secret is noticed.
     pub fn open(file: &Path, seed: u64) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let store = Store::open(file, [seed as u8; 32]).map_err(|error| error.to_string())?;
@@ -85,7 +85,7 @@ impl Server {
         })
     }
 
-    /// Issues an API key, and sets up an endpoint for every kind of event.
+    /// Issues an API key, and sets up a webhook endpoint for several kinds of events.
     pub fn set_up(&self) -> Result<String, String> {
         let key = NewKeyRequest::unrestricted("default", Environment::Sandbox, "Crashes");
         self.runtime.block_on(async {
@@ -109,11 +109,11 @@ impl Server {
     }
 
     /// Sends requests together while the writer pauses, so that they share one commit.
-    pub fn send(&self, api_requests: &[ApiRequest], key: &str) -> Vec<ApiResponse> {
+    pub fn send(&self, api_requests: &[ApiRequest], api_key: &str) -> Vec<ApiResponse> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
             let mut responses =
-                pin!(join_all(api_requests.iter().map(|request| self.send_one(request, key))));
+                pin!(join_all(api_requests.iter().map(|request| self.send_one(request, api_key))));
             // After this many turns each request is in the writer's queue, or all have been answered without it.
             for _ in api_requests {
                 let turn = pin!(tokio::task::yield_now());
@@ -126,8 +126,8 @@ impl Server {
         })
     }
 
-    async fn send_one(&self, api_request: &ApiRequest, key: &str) -> ApiResponse {
-        let request = Request::post(&api_request.path).header("x-api-key", key);
+    async fn send_one(&self, api_request: &ApiRequest, api_key: &str) -> ApiResponse {
+        let request = Request::post(&api_request.path).header("x-api-key", api_key);
         let request = request.header(CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(api_request.body.clone())).unwrap();
         let response = self.routes.clone().oneshot(request).await.unwrap();
@@ -137,12 +137,12 @@ impl Server {
     }
 
     /// Takes the steps that are due this many milliseconds after the start. A step that fails is taken the next time.
-    pub fn take_steps(&self, after: i64) {
-        self.clock.set(START.plus(after));
+    pub fn take_steps(&self, millis: i64) {
+        self.clock.set(START.plus(millis));
         let _ = self.runtime.block_on(self.service.take_due_steps());
     }
 
-    /// Leases the events that are due and settles the first of them as delivered.
+    /// Leases the webhook events that are due, and settles at most `limit` of them as delivered.
     pub fn deliver(&self, limit: usize) {
         self.runtime.block_on(async {
             let leased = self.service.lease_deliveries(&DeliverySlots::new(10)).await;
@@ -157,7 +157,7 @@ impl Server {
         });
     }
 
-    /// Waits for what the store does in the background.
+    /// Waits until `is_done` returns `true`, while the store works in the background.
     pub fn wait_until(&self, is_done: impl Fn() -> bool) {
         self.runtime.block_on(async {
             while !is_done() {

@@ -1,4 +1,4 @@
-//! The subsets of pending writes that may have reached the disk at one moment.
+//! Subsets of the pending events, each of which may be what has reached the disk at one moment.
 
 use fastrand::Rng;
 
@@ -33,8 +33,9 @@ pub fn subsets(disk: &Disk<'_>, rng: &mut Rng) -> Vec<Vec<SectorMask>> {
     // The newest write may be torn at any sector.
     if let Some(Event::Write { at, bytes, .. }) = pending.last() {
         let sectors = (at + bytes.len()).div_ceil(SECTOR) - at / SECTOR;
-        for head in (1..sectors.min(64)).map(|cut| (1 << cut) - 1) {
-            for (others, torn) in [(ALL, head), (ALL, !head), (NOTHING, head), (NOTHING, !head)] {
+        for start in (1..sectors.min(64)).map(|cut| (1 << cut) - 1) {
+            for (others, torn) in [(ALL, start), (ALL, !start), (NOTHING, start), (NOTHING, !start)]
+            {
                 let mut choice = vec![others; count];
                 choice[count - 1] = torn;
                 all.push(choice);
@@ -51,13 +52,14 @@ fn files(pending: &[&Event]) -> Vec<Option<u32>> {
     files
 }
 
-/// Draws a subset: each event has the same probability, which differs between samples, and one write in eight is torn.
+/// Draws a random subset. Each event is kept with the same probability, which differs between samples, and one in eight
+/// of the kept writes has random sectors only.
 fn sample(pending: &[&Event], rng: &mut Rng) -> Vec<SectorMask> {
-    let likely = rng.u32(1..8);
-    let mut one = |event: &&Event| match event {
-        _ if rng.u32(..8) >= likely => NOTHING,
+    let kept_of_eight = rng.u32(1..8);
+    let mut sector_mask = |event: &&Event| match event {
+        _ if rng.u32(..8) >= kept_of_eight => NOTHING,
         Event::Write { .. } if rng.u32(..8) == 0 => rng.u64(..),
         _ => ALL,
     };
-    pending.iter().map(&mut one).collect()
+    pending.iter().map(&mut sector_mask).collect()
 }

@@ -1,10 +1,10 @@
-//! Replacements of libc's calls that change files: changes to the files of one folder are logged, and any call can be
-//! made to fail.
+//! Replacements for the libc functions that change files. They log the changes to the files of one folder, and can make
+//! any such call fail.
 //!
-//! `SQLite` lets a program replace its system calls (`xSetSystemCall`), but not `fsync`, and the store creates and
-//! syncs the database file through its own descriptor. A program that defines `open64` or `fsync` itself is linked with
-//! its definition, and so are `SQLite` and Rust's standard library in it. Each recording ends by proving that nothing
-//! bypassed it: the log, replayed, gives the files as they are.
+//! `SQLite` has a hook for its system calls (`xSetSystemCall`), but the hook does not cover `fsync`, and the store
+//! creates and syncs the database file through its own descriptor. Because this program defines `open64`, `fsync` and
+//! the others itself, the linker uses these definitions for `SQLite` and Rust's standard library too. Each recording
+//! without failing calls ends with a check that no change bypassed the log: replaying it must reproduce the files.
 
 use std::{
     collections::HashMap,
@@ -20,10 +20,10 @@ use std::{
 
 use crate::disk::{Event, FOLDER, FileId, Image};
 
-/// True while a folder is being recorded. Every call reads this first.
+/// `true` while a folder is being recorded. Every replaced function reads this first.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
-/// Delay that each recorded call adds, to simulate a disk.
+/// Delay before each call on a descriptor, to simulate a disk.
 const CALL_DELAY_MICROS: u32 = 100;
 
 /// Device and inode.
@@ -38,13 +38,14 @@ struct Recorder {
     fault: Option<Fault>,
 }
 
-/// An error that a call gets.
+/// An error with which a system call fails.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
+    /// The value of `errno`.
     pub error: c_int,
-    /// Index of the call.
+    /// Index of the call that fails.
     pub call_index: usize,
-    /// Set if all later calls fail too.
+    /// `true` if all later calls fail too.
     pub is_persistent: bool,
 }
 
@@ -101,7 +102,7 @@ fn descriptor_inode(descriptor: c_int) -> Option<Inode> {
 }
 
 impl Recorder {
-    /// Executes a call, unless it is its turn to fail.
+    /// Executes a call, or fails with the error of the fault if the fault applies to this call.
     fn execute(&mut self, call: impl FnOnce() -> isize) -> isize {
         let call_index = self.calls;
         self.calls += 1;
@@ -109,7 +110,7 @@ impl Recorder {
             call_index == fault.call_index || fault.is_persistent && call_index > fault.call_index
         });
         let Some(Fault { error, .. }) = fault else { return call() };
-        // SAFETY: the location is this thread's.
+        // SAFETY: the pointer to this thread's `errno` is valid.
         unsafe { *libc::__errno_location() = error };
         -1
     }
@@ -124,8 +125,8 @@ fn call_on_descriptor(
     if !RECORDING.load(Ordering::Acquire) {
         return call();
     }
-    // Simulates disk latency. Without it, the write would always finish before a premature response could be observed.
-    // SAFETY: it only sleeps.
+    // Without this delay, a write would always finish before a premature response could be observed.
+    // SAFETY: `usleep` only sleeps.
     unsafe { libc::usleep(CALL_DELAY_MICROS) };
     let found = descriptor_inode(descriptor);
     let mut recorder = recorder();
@@ -147,7 +148,7 @@ fn call_on_path(
     if !RECORDING.load(Ordering::Acquire) {
         return call();
     }
-    // SAFETY: the caller passes a path that ends with a zero.
+    // SAFETY: the caller passes a null-terminated path.
     let path = Path::new(unsafe { CStr::from_ptr(path) }.to_str().unwrap_or_default());
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call() };
@@ -168,11 +169,11 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
     let open =
         || unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int };
     call_on_path(path, open, |recorder, name, descriptor| {
-        // No number is used twice, because no inode leaves the map and a tmpfs does not reuse inodes.
-        let (inode, next) =
+        // No file id is used twice, because no inode is removed from the map and a tmpfs does not reuse inode numbers.
+        let (inode, next_id) =
             (descriptor_inode(descriptor).unwrap(), recorder.files.len() as FileId - 1);
-        let file = *recorder.files.entry(inode).or_insert(next);
-        if file == next {
+        let file = *recorder.files.entry(inode).or_insert(next_id);
+        if file == next_id {
             recorder.events.push(Event::Create { name, file });
         }
         if flags & libc::O_TRUNC != 0 {
@@ -215,14 +216,14 @@ unsafe extern "C" fn pwrite64(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(descriptor: c_int, to: i64) -> c_int {
     // SAFETY: the caller's own arguments.
-    let cut = || unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, to) as isize };
-    call_on_descriptor(descriptor, cut, |file, returned| {
+    let truncate = || unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, to) as isize };
+    call_on_descriptor(descriptor, truncate, |file, returned| {
         (returned == 0).then_some(Event::Truncate { file, to: to as usize })
     }) as c_int
 }
 
-/// Executes a sync of a file or of the folder. After a failed sync it is unknown which bytes reached the disk. The
-/// folder is in memory, so a recorded sync needs no disk.
+/// Syncs a file or the folder, and logs whether the sync succeeded. The recorded folder is in memory, so its syncs do
+/// not wait for a disk.
 fn sync(descriptor: c_int) -> c_int {
     // SAFETY: the caller's own argument.
     let sync = || unsafe { libc::syscall(libc::SYS_fsync, descriptor) as isize };

@@ -16,11 +16,13 @@ use crate::{
 };
 
 const HOUR: i64 = 3_600_000;
-/// Bytes of a log that the store will soon checkpoint, which it does at 10,000 pages; each has a header.
-const NEARLY_CHECKPOINTED: u64 = 9_950 * (4_096 + 24);
-/// Number of migrations that the file of the upgrade has.
-const OLD_SCHEMA: usize = 10;
+/// Bytes of a write-ahead log that the store will soon checkpoint, which it does at 10,000 pages. Each page has a
+/// header of 24 bytes.
+const LOG_BYTES_BEFORE_CHECKPOINT: u64 = 9_950 * (4_096 + 24);
+/// Number of migrations that the older version had.
+const OLD_MIGRATIONS: usize = 10;
 
+/// Starts a recording of a service on a new database, with an API key and a webhook endpoint.
 fn start(folder: &Path) -> Recording {
     let mut recording = Recording::start(folder, None, Expectations::default());
     recording.open();
@@ -28,7 +30,7 @@ fn start(folder: &Path) -> Recording {
     recording
 }
 
-/// Records a database that is created, serves its first orders, is closed, and opened again.
+/// Records a service that creates its database, accepts its first orders, is closed, and is opened again.
 pub fn first_start(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     for size in [1, 1, 1, 5] {
@@ -46,16 +48,16 @@ pub fn busy_day(folder: &Path) -> RecordedRun {
     for size in [1, 1, 1, 12] {
         recording.create(size);
     }
-    let numbers = recording.numbers();
+    let tracking_numbers = recording.tracking_numbers();
     let void = json!({
-        "idempotencyKey": "void-0001", "trackingNumbers": [numbers[0]], "reason": "Wrong",
+        "idempotencyKey": "void-0001", "trackingNumbers": [tracking_numbers[0]], "reason": "Wrong",
     });
     recording.post("/api/v1/orders/void", void.to_string());
     let reprint = json!({ "idempotencyKey": "reprint-0001", "reason": "Smudged" });
-    recording.post(&format!("/api/v1/labels/{}/reprint", numbers[1]), reprint.to_string());
+    recording.post(&format!("/api/v1/labels/{}/reprint", tracking_numbers[1]), reprint.to_string());
     let manifest = json!({
         "idempotencyKey": "manifest-0001", "awbNumber": "176-12345675",
-        "trackingNumbers": numbers[2..4],
+        "trackingNumbers": tracking_numbers[2..4],
     });
     recording.post("/api/v1/manifests/submit", manifest.to_string());
     recording.run_task(|server| server.take_steps(100 * HOUR));
@@ -86,11 +88,11 @@ pub fn vacuum(folder: &Path) -> RecordedRun {
     recording.finish()
 }
 
-/// Records a server that starts on a file of an older version and upgrades it. The file has more than 256 keys, so the
-/// list of keys gets its first chunk.
+/// Records a server that starts on a file of an older version and upgrades it. The file has more than 256
+/// idempotency keys, so the list of keys gets its first chunk.
 pub fn upgrade(folder: &Path) -> RecordedRun {
     let file = folder.join(DATABASE);
-    old_database(&file);
+    create_old_database(&file);
     let base = syscalls::read_folder(folder);
     // An interrupted upgrade must end with the same rows as an uninterrupted one.
     let server = Server::open(&file, 1).unwrap();
@@ -108,20 +110,22 @@ pub fn upgrade(folder: &Path) -> RecordedRun {
     recording.finish()
 }
 
-fn old_database(file: &Path) {
+/// Creates a database as the older version left it.
+fn create_old_database(file: &Path) {
     let migrations =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../server/store/src/sqlite/migrations");
     let mut migrations: Vec<_> =
         fs::read_dir(migrations).unwrap().map(|entry| entry.unwrap().path()).collect();
     migrations.sort();
     let db = Connection::open(file).unwrap();
-    for migration in &migrations[..OLD_SCHEMA] {
+    for migration in &migrations[..OLD_MIGRATIONS] {
         db.execute_batch(&fs::read_to_string(migration).unwrap()).unwrap();
     }
     db.execute_batch(include_str!("old_schema.sql")).unwrap();
 }
 
-/// Records a server whose log has become so long that the store's own thread checkpoints it while orders come in.
+/// Records a server whose write-ahead log has become so long that the store's own thread checkpoints it while orders
+/// come in.
 pub fn long_log(folder: &Path) -> RecordedRun {
     let mut recording = start(folder);
     recording.create(3);
@@ -132,14 +136,14 @@ pub fn long_log(folder: &Path) -> RecordedRun {
             "PRAGMA wal_autocheckpoint = 0; INSERT INTO meta VALUES ('ballast', zeroblob(100000))",
         )
         .unwrap();
-    while fs::metadata(&log).unwrap().len() < NEARLY_CHECKPOINTED {
+    while fs::metadata(&log).unwrap().len() < LOG_BYTES_BEFORE_CHECKPOINT {
         ballast
             .execute_batch("UPDATE meta SET value = randomblob(100000) WHERE name = 'ballast'")
             .unwrap();
     }
     drop(ballast);
     recording.restart_log();
-    // The salts change once the log begins again.
+    // The salts in the header change once the checkpointed log is written from its beginning again.
     let salts = || fs::read(&log).unwrap()[16..24].to_vec();
     let before = salts();
     while salts() == before {
@@ -150,7 +154,7 @@ pub fn long_log(folder: &Path) -> RecordedRun {
 }
 
 /// Records a restart on the files that a crash has left: the service recovers, answers the requests that were in
-/// flight, and accepts others.
+/// flight and are sent again, and accepts new orders.
 pub fn recovery(
     folder: &Path,
     crashed: (&RecordedRun, &Expectations, &Image),

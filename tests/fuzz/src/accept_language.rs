@@ -9,25 +9,26 @@ pub(crate) const TARGET: Target = Target { name: "accept_language", check, cases
 
 fn check(input: &[u8]) {
     let Ok(header) = std::str::from_utf8(input) else { return };
-    let read = Language::from_header(header);
+    let language = Language::from_header(header);
     let is_not_blank = |text: &&str| !text.trim_matches([' ', '\t']).is_empty();
     if let Some(entries) =
         header.split(',').filter(is_not_blank).map(parse_entry).collect::<Option<Vec<_>>>()
     {
-        assert_eq!(read, preferred_language(&entries), "{header:?}");
+        assert_eq!(language, preferred_language(&entries), "{header:?}");
     }
 }
 
 /// Returns the language with the higher weight, the first one if the weights are equal, and English if neither is
 /// acceptable.
 fn preferred_language(entries: &[(&str, u32)]) -> Language {
-    let any = entries.iter().filter(|(tag, _)| *tag == "*").map(|(_, weight)| *weight).max();
+    let wildcard_weight =
+        entries.iter().filter(|(tag, _)| *tag == "*").map(|(_, weight)| *weight).max();
     let rank = |code: &str| {
         let has_code = |tag: &str| tag.split('-').next().unwrap().eq_ignore_ascii_case(code);
         let named = entries.iter().enumerate().filter(|(_, (tag, _))| has_code(tag));
         let best = named.map(|(index, (_, weight))| (*weight, usize::MAX - index)).max();
         // A language that matches only `*` comes after those that are named.
-        best.unwrap_or((any.unwrap_or(0), 0))
+        best.unwrap_or((wildcard_weight.unwrap_or(0), 0))
     };
     if rank("es") > rank("en") && rank("es").0 > 0 { Language::Es } else { Language::En }
 }

@@ -17,18 +17,19 @@ const WHOLE_LIMIT: u64 = 100_000_000_000_000;
 /// Checks one document, or two on separate lines.
 fn check(input: &[u8]) {
     let mut lines = input.splitn(2, |byte| *byte == b'\n');
-    let one = lines.next().and_then(read);
-    let other = lines.next().and_then(read);
+    let one = lines.next().and_then(parse);
+    let other = lines.next().and_then(parse);
     if let Some(one) = &one {
         assert_spelling_is_ignored(one);
-        check_changed_leaf(one, hash(input));
+        assert_fingerprint_of_changed_leaf(one, hash(input));
     }
     if let (Some(one), Some(other)) = (&one, &other) {
         assert_fingerprints_agree(one, other);
     }
 }
 
-fn read(bytes: &[u8]) -> Option<Value> {
+/// Parses a document, and checks that the three parsers agree. Returns `None` if the product rejects it.
+fn parse(bytes: &[u8]) -> Option<Value> {
     let Ok(value) = parse_body(bytes) else {
         // `serde_json` also accepts repeated members and documents that are not objects.
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
@@ -44,11 +45,11 @@ fn read(bytes: &[u8]) -> Option<Value> {
 
 /// Checks that two documents have the same fingerprint if and only if their canonical forms are equal.
 fn assert_fingerprints_agree(one: &Value, other: &Value) {
-    let (is_same, is_equal) = (
+    let (same_fingerprint, same_form) = (
         fingerprint(one, "") == fingerprint(other, ""),
         canonical_form(one) == canonical_form(other),
     );
-    assert_eq!(is_same, is_equal, "{one}\n{other}");
+    assert_eq!(same_fingerprint, same_form, "{one}\n{other}");
 }
 
 /// Returns `true` if all numbers are exact. `serde_json` rounds a number of 16 digits or more to a neighbour that
@@ -63,8 +64,8 @@ fn assert_spelling_is_ignored(value: &Value) {
     }
     let mut text = String::new();
     respell(value, &mut text);
-    let again = parse_body(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}: {text}"));
-    assert_eq!(fingerprint(value, ""), fingerprint(&again, ""), "{value}\n{text}");
+    let respelled = parse_body(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}: {text}"));
+    assert_eq!(fingerprint(value, ""), fingerprint(&respelled, ""), "{value}\n{text}");
     let mut keyed = value.clone();
     keyed["idempotencyKey"] = json!("another-key");
     assert_eq!(fingerprint(value, ""), fingerprint(&keyed, ""));
@@ -110,7 +111,7 @@ fn respell(value: &Value, out: &mut String) {
     }
 }
 
-fn check_changed_leaf(value: &Value, choice: u64) {
+fn assert_fingerprint_of_changed_leaf(value: &Value, choice: u64) {
     let mut changed = value.clone();
     change_leaf(&mut changed, choice);
     assert_fingerprints_agree(value, &changed);

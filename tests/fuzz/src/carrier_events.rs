@@ -49,7 +49,7 @@ fn check(input: &[u8]) {
                     let has_rejected = first_outcomes.iter().any(|outcome| outcome == "REJECTED");
                     assert!(
                         has_rejected || tracking_record() == after,
-                        "a repeated scan changes the record"
+                        "a repeated event changes the record"
                     );
                     return;
                 }
@@ -90,8 +90,8 @@ fn assert_one_result_each(response: &HttpResponse, event_ids: &[String]) -> Vec<
     outcomes
 }
 
-/// Checks the response to the repeated events. An event that was rejected may be legal after the events that followed
-/// it.
+/// Checks that each repeated event is a duplicate. An event that was rejected need not be one, because it may be valid
+/// after the events that followed it.
 fn assert_duplicates(first_outcomes: &[String], again: &HttpResponse) {
     let body = again.json();
     let results = body["data"]["results"].as_array().unwrap();

@@ -27,7 +27,8 @@ pub fn corpus_folder(name: &str) -> PathBuf {
 }
 
 impl<'a> FuzzRun<'a> {
-    /// Reads the target's corpus. `check` is its own function, or one from a crate that this crate cannot call.
+    /// Reads the target's corpus and its words. `check` is `target.check`, or a function of a crate that this crate
+    /// cannot call.
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
         let folder = corpus_folder(target.name);
         let files =
@@ -62,7 +63,7 @@ impl<'a> FuzzRun<'a> {
         for case in 0..u64::from(self.target.cases) * times {
             let (_, from) = &self.inputs[rng.usize(..self.inputs.len())];
             let (_, other) = &self.inputs[rng.usize(..self.inputs.len())];
-            let input = mutate((from, other), &self.words, &mut rng);
+            let input = mutate(from, other, &self.words, &mut rng);
             self.try_input(&input, &format!("PARCELO_SEED={seed}, mutation {case}"));
         }
     }
@@ -73,7 +74,7 @@ impl<'a> FuzzRun<'a> {
         }
         let small = self.shrink(input.to_vec());
         let file = self.save_input(&small);
-        // The minimized input runs once more, so that the last message printed belongs to it.
+        // Checks the minimized input once more, so that the last message printed is about this input.
         self.passes(&small);
         panic!(
             "{} fails: {origin}\nthe smallest input that fails is in {}: {:?}",
@@ -111,7 +112,7 @@ impl<'a> FuzzRun<'a> {
     }
 }
 
-/// Parses a line of a dictionary of libFuzzer: a word in quotes, with `\\`, `\"` and `\xAB`.
+/// Parses a line of a libFuzzer dictionary: a quoted word with the escapes `\\`, `\"` and `\xAB`.
 fn parse_word(line: &str) -> Vec<u8> {
     let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let mut rest = quoted.unwrap_or_else(|| panic!("not in quotes: {line}")).bytes();

@@ -34,7 +34,7 @@ const PATHS: [&str; 8] = [
     "/dashboard/keys/key_1/revoke",
     "/dashboard/keys/key_1/rotate",
 ];
-/// The pages that are compared before and after.
+/// The pages that must not change when a form is sent without its token.
 const PAGES: [&str; 4] = [
     "/dashboard/keys",
     "/dashboard/webhooks/sandbox",
@@ -42,6 +42,7 @@ const PAGES: [&str; 4] = [
     "/dashboard",
 ];
 const PASSWORD: &str = "twelve letters or more";
+/// Number of inputs after which a dashboard is replaced.
 const MAX_INPUTS: u32 = 200;
 
 struct Dashboard {
@@ -74,7 +75,10 @@ fn check_form(dashboard: &Dashboard, input: &[u8]) {
     let path = PATHS[index % PATHS.len()];
     let before = PAGES.map(|page| dashboard.get(page).text());
     let without_token = dashboard.post(path, fields);
-    assert_eq!(without_token.status, 403, "without its token: {without_token:?}");
+    assert_eq!(
+        without_token.status, 403,
+        "a form without its token is accepted: {without_token:?}"
+    );
     assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "a forged form changed a page");
     let response = dashboard
         .post(path, &[format!("form={}&", dashboard.form_token).as_bytes(), fields].concat());
@@ -121,13 +125,13 @@ impl Dashboard {
     fn sign_in(&mut self) {
         let page = self.get("/dashboard/sign-in");
         self.session = cookie(&page);
-        let form_token = token_in(&page.text());
+        let form_token = form_token_in(&page.text());
         let fields =
             format!("form={form_token}&account=default&password={}", PASSWORD.replace(' ', "+"));
         let response = self.post("/dashboard/sign-in", fields.as_bytes());
         assert_eq!(response.status, 303, "{response:?}");
         self.session = cookie(&response);
-        self.form_token = token_in(&self.get("/dashboard/keys/new").text());
+        self.form_token = form_token_in(&self.get("/dashboard/keys/new").text());
     }
 
     fn get(&self, path: &str) -> HttpResponse {
@@ -152,31 +156,34 @@ fn cookie(response: &HttpResponse) -> String {
     pairs.into_iter().find(|pair| !pair.ends_with('=')).unwrap()
 }
 
-fn token_in(page: &str) -> String {
+fn form_token_in(page: &str) -> String {
     let (_, rest) = page.split_once("name=\"form\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Checks the names of a page's elements and attributes: each is a plain word, and none is a script, a frame, an object,
-/// an image or an event handler.
+/// Checks the names of a page's elements and attributes: each is a plain name, and none is a script, a frame, an
+/// object, an image or an event handler.
 fn assert_is_page(page: &str) {
     assert!(page.starts_with("<!doctype html>"), "{page}");
     for tag in page.split('<').skip(1) {
         let (tag, _) = tag.split_once('>').unwrap();
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
-        assert!(is_word(name) && !["script", "iframe", "object", "img"].contains(&name), "<{tag}>");
+        assert!(
+            is_plain_name(name) && !["script", "iframe", "object", "img"].contains(&name),
+            "<{tag}>"
+        );
         // Attribute values are between quotes; the rest are names.
         for (index, part) in tag.split('"').enumerate() {
             let is_name = index % 2 == 0;
             let names =
                 part.split([' ', '\n', '=', '/']).filter(|name| is_name && !name.is_empty());
             for name in names {
-                assert!(is_word(name) && !name.starts_with("on"), "{name} in <{tag}>");
+                assert!(is_plain_name(name) && !name.starts_with("on"), "{name} in <{tag}>");
             }
         }
     }
 }
 
-fn is_word(name: &str) -> bool {
+fn is_plain_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-!:".contains(&byte))
 }

@@ -18,8 +18,8 @@ use crate::{
 pub(crate) const TARGET: Target = Target { name: "http_packets", check, cases: 100 };
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
-/// Maximum number of packets of one request; the rest goes in the last one.
-const MAX_PACKETS: usize = 64;
+/// Number of pieces after which the rest is not split.
+const MAX_SPLITS: usize = 64;
 
 /// The way in which the length of a body is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,8 @@ fn check(input: &[u8]) {
 async fn assert_same_responses(service: &Service, sizes: &[usize], body: &[u8]) {
     let key = service.server.key().issue();
     let send = async |framing, sizes: &[usize], count| {
-        let bytes = requests((&key, framing), (sizes, body), count);
-        read_responses(service.server.url(), &packets(&bytes, sizes)).await
+        let bytes = requests(&key, framing, &split(body, sizes), count);
+        read_responses(service.server.url(), &split(&bytes, sizes)).await
     };
     // The first request creates the order, and each further one repeats it.
     send(Framing::Length, &[], 1).await;
@@ -62,12 +62,9 @@ async fn assert_same_responses(service: &Service, sizes: &[usize], body: &[u8]) 
     }
 }
 
-/// Returns `count` requests, the last of which closes the connection.
-fn requests(
-    (key, framing): (&ApiKey, Framing),
-    (sizes, body): (&[usize], &[u8]),
-    count: usize,
-) -> Vec<u8> {
+/// Returns `count` requests whose body consists of these chunks. The last request closes the connection.
+fn requests(key: &ApiKey, framing: Framing, chunks: &[&[u8]], count: usize) -> Vec<u8> {
+    let body = chunks.concat();
     let mut bytes = Vec::new();
     for number in 1..=count {
         let connection = if number == count { "close" } else { "keep-alive" };
@@ -84,10 +81,10 @@ fn requests(
         };
         bytes.extend_from_slice(framing_lines.as_bytes());
         if framing == Framing::Length {
-            bytes.extend_from_slice(body);
+            bytes.extend_from_slice(&body);
             continue;
         }
-        for chunk in packets(body, sizes) {
+        for chunk in chunks {
             bytes.extend_from_slice(format!("{:X};x=\"y\"\r\n", chunk.len()).as_bytes());
             bytes.extend_from_slice(chunk);
             bytes.extend_from_slice(b"\r\n");
@@ -98,9 +95,9 @@ fn requests(
 }
 
 /// Splits the bytes into pieces of these sizes, starting over after the last size.
-fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
+fn split<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
-    let mut sizes = sizes.iter().cycle().take(MAX_PACKETS);
+    let mut sizes = sizes.iter().cycle().take(MAX_SPLITS);
     while !rest.is_empty() {
         let (piece, after) =
             rest.split_at(sizes.next().map_or(rest.len(), |size| *size).min(rest.len()));

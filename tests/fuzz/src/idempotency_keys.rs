@@ -1,5 +1,5 @@
-//! Idempotency keys: a model remembers the request of each key, and its predictions are compared with the responses to
-//! keys that three API keys send in every possible way.
+//! Idempotency keys: three API keys send requests, with idempotency keys in every supported place. A model remembers
+//! the first request of each idempotency key and predicts the responses.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ pub(crate) const TARGET: Target = Target { name: "idempotency_keys", check, case
 
 /// Maximum number of requests in one input.
 const MAX_REQUESTS: usize = 24;
-/// Two API keys of one account, and one of another. Idempotency keys are separate for each API key.
+/// The accounts of the three API keys. Idempotency keys are separate for each API key, even within an account.
 const ACCOUNTS: [&str; 3] = ["default", "default", "neighbour"];
 
-/// Checks an input. Each line is a request: the API key, the way in which the idempotency key is sent, the order, and
-/// the key.
+/// Checks an input. Each line is a request: the API key, the place of the idempotency key, the order, and the
+/// idempotency key.
 fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     with_service(|service| {
@@ -48,7 +48,7 @@ fn check(input: &[u8]) {
             match first_requests.get(&(key_index, idempotency_key.clone())) {
                 None => {
                     assert_eq!(response.status, 201, "{line:?} {response:?}");
-                    assert_seen_by_its_account(service, (&keys, key_index), &response);
+                    assert_seen_by_its_account(service, &keys, key_index, &response);
                     first_requests
                         .insert((key_index, idempotency_key), (order_index, response.body));
                 }
@@ -61,7 +61,8 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Returns the request and the idempotency key in it; `None` if HTTP cannot carry the key.
+/// Returns the request and its idempotency key, which is `None` if it is invalid. Returns `None` if a header cannot
+/// contain the key.
 fn request(
     key: &ApiKey,
     placement: &str,
@@ -80,7 +81,7 @@ fn request(
         _ => ("", String::new()),
     };
     let idempotency_key = match header {
-        // In the body the key is not trimmed, so spaces around it are a fault.
+        // In the body, the key is not trimmed, so a key with spaces around it is invalid.
         "" => typed_key,
         "idempotency-key" => {
             let text = value.trim();
@@ -97,18 +98,19 @@ fn request(
     } else {
         request.header(header, HeaderValue::from_str(&value).ok()?)
     };
-    let is_key = (8..=64).contains(&idempotency_key.len())
+    let is_valid = (8..=64).contains(&idempotency_key.len())
         && idempotency_key
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let idempotency_key = is_key.then(|| idempotency_key.to_owned());
+    let idempotency_key = is_valid.then(|| idempotency_key.to_owned());
     Some((request.body(Body::from(order.to_string())).unwrap(), idempotency_key))
 }
 
 /// Checks that the account's other API key sees the parcel and that another account does not.
 fn assert_seen_by_its_account(
     service: &Service,
-    (keys, key_index): (&[ApiKey; 3], usize),
+    keys: &[ApiKey; 3],
+    key_index: usize,
     created: &HttpResponse,
 ) {
     let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();

@@ -10,7 +10,7 @@ use crate::{
 
 pub(crate) const TARGET: Target = Target { name: "label_zpl", check, cases: 300 };
 
-/// The fields that get the lines of an input, in this order.
+/// The fields of an order whose values are the lines of an input, in this order.
 const FIELDS: [&str; 14] = [
     "/receiver/fullName",
     "/receiver/address/line1",
@@ -88,20 +88,20 @@ fn assert_is_label(zpl: &str) {
     let count = |name: &str| parts.iter().filter(|(command, _)| *command == name).count();
     assert_eq!((count("XA"), count("XZ")), (1, 1), "{zpl}");
     let mut has_escapes = false;
-    let mut is_open = false;
+    let mut is_in_field = false;
     for (command, data) in &parts {
         assert!(COMMANDS.contains(command), "^{command} in {zpl}");
         match *command {
             "FH" => has_escapes = true,
             "FD" => {
-                is_open = true;
+                is_in_field = true;
                 assert_is_text(data, has_escapes);
             }
             "FS" => {
                 assert!(data.trim().is_empty(), "text outside a field: {data}");
-                (has_escapes, is_open) = (false, false);
+                (has_escapes, is_in_field) = (false, false);
             }
-            _ => assert!(!is_open, "^{command} within a field: {zpl}"),
+            _ => assert!(!is_in_field, "^{command} within a field: {zpl}"),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A target's corpus is `corpus/NAME/`, with one input per file, most of them readable. `cargo test` replays every file
 //! and tries mutations of them, in which it inserts the words of `words/NAME.dict`; `just fuzz NAME SECONDS` searches
-//! further, with the same words, guided by coverage. The inputs of `csv_import` are tried by a test of the command line,
-//! whose modules no other crate can call.
+//! further, with the same words, guided by coverage. The inputs of `csv_import` are tried by a test of the command
+//! line, whose modules no other crate can call.
 
 #![allow(
     clippy::expect_used,
@@ -43,7 +43,7 @@ pub struct Target {
     pub name: &'static str,
     /// Checks these bytes, and panics if the property does not hold.
     pub check: fn(&[u8]),
-    /// The number of mutations that `cargo test` tries, for about a second.
+    /// The number of mutations that `cargo test` tries, which takes about a second.
     pub cases: u32,
 }
 

@@ -6,17 +6,17 @@ use fastrand::Rng;
 const MAX_INPUT_BYTES: usize = 8 * 1024;
 
 /// Makes one to six changes to `from`, some of them with pieces of `other`.
-pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+pub(crate) fn mutate(from: &[u8], other: &[u8], words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut input = from.to_vec();
     for _ in 0..rng.usize(1..=6) {
-        change(&mut input, (other, words), rng);
+        change(&mut input, other, words, rng);
     }
     input.truncate(MAX_INPUT_BYTES);
     input
 }
 
 /// Makes one random change to `input`, which may insert a piece of `other` or a word.
-fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rng) {
+fn change(input: &mut Vec<u8>, other: &[u8], words: &[Vec<u8>], rng: &mut Rng) {
     let at = rng.usize(..=input.len());
     let end = (at + rng.usize(..=16)).min(input.len());
     match rng.u8(..9) {
@@ -25,8 +25,8 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rn
         2 => drop(input.drain(at..end)),
         3 => {
             let piece = input[at..end].to_vec();
-            let again = piece.repeat(rng.usize(1..=3));
-            input.splice(at..at, again);
+            let repeated = piece.repeat(rng.usize(1..=3));
+            input.splice(at..at, repeated);
         }
         4 => {
             let (start, stop) = (rng.usize(..=other.len()), rng.usize(..=other.len()));
@@ -49,7 +49,7 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[Vec<u8>]), rng: &mut Rn
     }
 }
 
-/// Replaces the first number after `at`.
+/// Replaces the first number at or after `at`.
 fn replace_number(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const NUMBERS: [&str; 12] = [
         "0",

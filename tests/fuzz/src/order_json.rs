@@ -16,7 +16,7 @@ use crate::{
 
 pub(crate) const TARGET: Target = Target { name: "order_json", check, cases: 500 };
 
-const CREATE: &str = "/api/v1/orders/create";
+const CREATE_PATH: &str = "/api/v1/orders/create";
 
 fn check(input: &[u8]) {
     with_service(|service| check_body(service, input));
@@ -25,7 +25,7 @@ fn check(input: &[u8]) {
 fn check_body(service: &Service, input: &[u8]) {
     // Idempotency keys belong to an API key, so with a new API key this request is the first one.
     let key = service.key("default");
-    let response = service.post(&key, CREATE, input);
+    let response = service.post(&key, CREATE_PATH, input);
     let body = match parse_body(input) {
         Ok(body) => body,
         Err(fault) => return response.assert_faults(&[fault], String::from_utf8_lossy(input)),
@@ -36,7 +36,7 @@ fn check_body(service: &Service, input: &[u8]) {
         Err(rejected) => response.assert_faults(&rejected.faults, &body),
         Ok(accepted) if response.status == 201 => {
             assert_round_trips(&accepted.value);
-            assert_stored(service, (&key, &accepted.value), &response);
+            assert_stored(service, &key, &accepted.value, &response);
             assert_repeated(service, (&key, input, &body), &response);
         }
         Ok(accepted) => {
@@ -49,17 +49,14 @@ fn check_body(service: &Service, input: &[u8]) {
 /// Checks that a serialized order is parsed as the same order.
 fn assert_round_trips(order: &OrderRequest) {
     let serialized = serde_json::to_value(order).unwrap();
-    let read: OrderRequest = serde_json::from_value(serialized.clone()).unwrap();
-    assert_eq!(serde_json::to_value(&read).unwrap(), serialized);
+    let parsed: OrderRequest = serde_json::from_value(serialized.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&parsed).unwrap(), serialized);
     let checked = check_order(&serialized, &OrderContext::new(&Destinations::All));
     assert_eq!(serde_json::to_value(checked.unwrap().value).unwrap(), serialized);
 }
 
-fn assert_stored(
-    service: &Service,
-    (key, order): (&ApiKey, &OrderRequest),
-    created: &HttpResponse,
-) {
+/// Checks that the parcel is found by its tracking number and by its external order id.
+fn assert_stored(service: &Service, key: &ApiKey, order: &OrderRequest, created: &HttpResponse) {
     let tracking_number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
     let number = TrackingNumber::parse(&tracking_number).unwrap();
     assert!(
@@ -80,6 +77,8 @@ fn assert_stored(
     assert!(found.len() == 1 && found[0]["externalOrderId"] == id.as_str(), "{page}");
 }
 
+/// Checks that repeating the order returns the same body, however its JSON is spelled, and that another order under the
+/// same idempotency key is a conflict.
 fn assert_repeated(
     service: &Service,
     (key, input, body): (&ApiKey, &[u8], &Value),
@@ -87,14 +86,14 @@ fn assert_repeated(
 ) {
     let pretty = serde_json::to_vec_pretty(body).unwrap();
     for spelled in [input, &pretty] {
-        let again = service.post(key, CREATE, spelled);
+        let again = service.post(key, CREATE_PATH, spelled);
         assert_eq!((again.status, &again.body), (200, &first.body), "{body}");
     }
     let mut other = body.clone();
     other["customerReference"] = Value::from("another one");
     if other != *body {
         assert_eq!(
-            service.post(key, CREATE, other.to_string().as_bytes()).code(),
+            service.post(key, CREATE_PATH, other.to_string().as_bytes()).code(),
             "IDEMPOTENCY_CONFLICT"
         );
     }

@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) const TARGET: Target = Target { name: "parcel_pages", check, cases: 500 };
 
-const PARCELS: u32 = 7;
+const PARCEL_COUNT: u32 = 7;
 /// The creation time of all parcels.
 const CREATED_AT: &str = "2026-01-05T08:00:00Z";
 
@@ -26,16 +26,16 @@ fn check(input: &[u8]) {
     // Other characters cannot be in a URL, so they never reach the service.
     let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
     let pairs = || form_urlencoded::parse(query.as_bytes());
-    let read = check_list(pairs());
-    // With an offset, a time in the year 9999 can be in the year 10000 in UTC, which RFC 3339 cannot express.
-    let is_printable = |query: &ListQuery| {
+    let parsed = check_list(pairs());
+    // A time of the year 9999 with an offset may be in the year 10000 in UTC, which RFC 3339 cannot express.
+    let has_rfc_3339_times = |query: &ListQuery| {
         [query.created_from, query.created_to]
             .into_iter()
             .flatten()
             .all(|time| time.year() < 10_000)
     };
-    if let Some(read) = read.as_ref().ok().filter(|read| is_printable(read)) {
-        assert_eq!(check_list(query_pairs(read)).as_ref().unwrap(), read, "{query}");
+    if let Some(parsed) = parsed.as_ref().ok().filter(|parsed| has_rfc_3339_times(parsed)) {
+        assert_eq!(check_list(query_pairs(parsed)).as_ref().unwrap(), parsed, "{query}");
     }
     with_service(|service| {
         let key = key_with_parcels(service);
@@ -44,13 +44,13 @@ fn check(input: &[u8]) {
             return;
         }
         let response = service.get(&key, &path);
-        match read {
-            Ok(read) => {
+        match parsed {
+            Ok(parsed) => {
                 let meta = &response.json()["meta"];
-                assert_eq!((response.status, &meta["page"]), (200, &json!(read.page)), "{query}");
-                assert_eq!(meta["limit"], json!(read.limit), "{query}");
-                if is_printable(&read) {
-                    assert_pages_are_complete(service, (&key, read));
+                assert_eq!((response.status, &meta["page"]), (200, &json!(parsed.page)), "{query}");
+                assert_eq!(meta["limit"], json!(parsed.limit), "{query}");
+                if has_rfc_3339_times(&parsed) {
+                    assert_pages_are_complete(service, &key, &parsed);
                 }
             }
             Err(rejected) => response.assert_faults(&rejected.faults, &query),
@@ -58,12 +58,12 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Returns an API key of the account whose parcels are listed, and creates these if necessary.
+/// Returns an API key of the account whose parcels are listed. Creates the parcels if the account has none.
 fn key_with_parcels(service: &Service) -> ApiKey {
     let key = service.key("pages");
     let listed = service.get(&key, "/api/v1/parcels").json();
     if listed["meta"]["total"] == 0 {
-        for number in 0..PARCELS {
+        for number in 0..PARCEL_COUNT {
             let mut order = sample::order();
             order["idempotencyKey"] = json!(format!("order-{number:04}"));
             order["externalOrderId"] = json!(format!("PAGE {number}"));
@@ -76,10 +76,12 @@ fn key_with_parcels(service: &Service) -> ApiKey {
     key
 }
 
-fn assert_pages_are_complete(service: &Service, (key, query): (&ApiKey, ListQuery)) {
-    let expected: Vec<_> = (0..PARCELS).filter(|number| matches_query(&query, *number)).collect();
+/// Checks that the pages of a query contain every matching parcel once.
+fn assert_pages_are_complete(service: &Service, key: &ApiKey, query: &ListQuery) {
+    let expected: Vec<_> =
+        (0..PARCEL_COUNT).filter(|number| matches_query(query, *number)).collect();
     let mut found = Vec::new();
-    for page in 1..=PARCELS + 1 {
+    for page in 1..=PARCEL_COUNT + 1 {
         let mut query = query.clone();
         query.page = page;
         let mut text = form_urlencoded::Serializer::new(String::new());
@@ -93,6 +95,7 @@ fn assert_pages_are_complete(service: &Service, (key, query): (&ApiKey, ListQuer
             break;
         }
     }
+    // The last parcel created is listed first.
     found.reverse();
     let expected: Vec<Value> = expected.iter().map(|n| json!(format!("PAGE {n}"))).collect();
     assert_eq!(found, expected, "{query:?}");

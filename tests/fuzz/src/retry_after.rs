@@ -59,7 +59,7 @@ async fn assert_waits(refusal: RefusingTransport) {
     let sent = refusal.sent.lock().unwrap().clone();
     let requested = requested_wait(&refusal.headers);
     if requested.is_some_and(|requested| requested > MAX_RETRY_AFTER) {
-        assert_eq!(sent.len(), 1, "it retries although the time is too long");
+        assert_eq!(sent.len(), 1, "the client retries although the requested time is too long");
     }
     for pair in sent.windows(2) {
         let waited = pair[1] - pair[0];
@@ -72,7 +72,7 @@ async fn assert_waits(refusal: RefusingTransport) {
         let bound = requested.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_JITTER;
         assert!(is_limited || waited <= bound, "{waited:?} of {requested:?}");
     }
-    // The error has the time that the service requested.
+    // The error contains the time that the service requested.
     if let (Some(requested), Some(reported)) = (requested, error.retry_after()) {
         assert!(
             reported.abs_diff(requested) < Duration::from_millis(1),
@@ -81,7 +81,7 @@ async fn assert_waits(refusal: RefusingTransport) {
     }
 }
 
-/// The cap for longer times.
+/// A longer requested time is read as this.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// Reads the first `Retry-After` independently of the SDK: seconds, or a date later than the response's date.

@@ -31,14 +31,14 @@ fn check(input: &[u8]) {
     let secret = Secret::from_random(&random);
     assert_eq!(Secret::parse(&secret.expose()).unwrap().as_bytes(), secret.as_bytes());
     let Ok(text) = std::str::from_utf8(input) else { return };
-    assert_exact_and_not_shown(text, &ApiKey::parse(text), ApiKey::secret);
-    assert_exact_and_not_shown(text, &CarrierKey::parse(text), CarrierKey::secret);
-    assert_exact_and_not_shown(text, &AdminToken::parse(text), AdminToken::secret);
+    assert_exact_and_hidden(text, &ApiKey::parse(text), ApiKey::secret);
+    assert_exact_and_hidden(text, &CarrierKey::parse(text), CarrierKey::secret);
+    assert_exact_and_hidden(text, &AdminToken::parse(text), AdminToken::secret);
     let exposed = Secret::parse(text);
     assert!(exposed.as_ref().is_ok_and(|secret| secret.expose() == text) || exposed.is_err());
     let key = IdempotencyKey::parse(text);
     assert!(key.as_ref().is_ok_and(|key| key.as_str() == text) || key.is_err());
-    assert_refused(input, choice);
+    assert_only_issued_key_works(input, choice);
 }
 
 /// Returns the text with one letter or digit replaced by another.
@@ -50,12 +50,13 @@ fn with_typo(text: &str, choice: u64) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn assert_exact_and_not_shown<K: Debug, E: Debug + Display>(
+/// Checks that a parsed secret is exactly `text`, and that neither its debug output nor an error shows the text.
+fn assert_exact_and_hidden<K: Debug, E: Debug + Display>(
     text: &str,
-    read: &Result<K, E>,
+    parsed: &Result<K, E>,
     secret: impl Fn(&K) -> &str,
 ) {
-    let message = match read {
+    let message = match parsed {
         Ok(key) => {
             assert_eq!(secret(key), text);
             format!("{key:?}")
@@ -66,7 +67,8 @@ fn assert_exact_and_not_shown<K: Debug, E: Debug + Display>(
     assert!(text.len() < 16 || !message.contains(text), "{message}");
 }
 
-fn assert_refused(input: &[u8], choice: u64) {
+/// Checks that the API refuses the input and an issued key with a typing error.
+fn assert_only_issued_key_works(input: &[u8], choice: u64) {
     with_service(|service| {
         let issued = service.key("default");
         assert_eq!(service.get(&issued, "/api/v1/health").status, 200);

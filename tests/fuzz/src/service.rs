@@ -15,7 +15,7 @@ use tower::ServiceExt;
 /// Number of inputs after which a service is replaced, so that its parcels do not fill the memory.
 const MAX_INPUTS: u32 = 3_000;
 
-/// A service, with the data that inputs share.
+/// A service that the inputs of a thread share, with all its data.
 pub(crate) struct Service {
     pub(crate) runtime: Runtime,
     pub(crate) server: MockServer,
@@ -76,7 +76,7 @@ impl Service {
     }
 }
 
-/// Calls a router, and checks that the response is no server error and that a refusal is complete.
+/// Calls a router, and checks that the response is not a server error.
 pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> HttpResponse {
     let response = runtime.block_on(async {
         let response = routes.clone().oneshot(request).await.unwrap();

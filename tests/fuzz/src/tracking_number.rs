@@ -18,7 +18,7 @@ pub(crate) const TARGET: Target = Target { name: "tracking_number", check, cases
 const TRACKING_NUMBER: &str = "SB-FUZZED-0001";
 
 fn check(input: &[u8]) {
-    // Without a number the path would be another one.
+    // An empty text would make the path of another operation.
     let Some(typed_text) =
         std::str::from_utf8(input).ok().filter(|typed_text| !typed_text.is_empty())
     else {
@@ -34,10 +34,12 @@ fn check(input: &[u8]) {
     let path = Operation::GetTracking.path_of(typed_text);
     let rest = path.strip_prefix("/api/v1/tracking/").unwrap();
     assert!(!rest.contains(['/', '?', '#', '<', '"', ' ']), "{path}");
-    with_service(|service| assert_found(service, typed_text, number.ok().as_ref()));
+    with_service(|service| assert_lookups(service, typed_text, number.ok().as_ref()));
 }
 
-fn assert_found(service: &Service, typed_text: &str, number: Option<&TrackingNumber>) {
+/// Checks that the API and the tracking page find the parcel only by its number, and that the typed text does not
+/// become markup.
+fn assert_lookups(service: &Service, typed_text: &str, number: Option<&TrackingNumber>) {
     let key = service.key("default");
     let mut order = sample::order();
     order["trackingNumber"] = TRACKING_NUMBER.into();
@@ -48,7 +50,7 @@ fn assert_found(service: &Service, typed_text: &str, number: Option<&TrackingNum
         number.is_some_and(|number| *number == TrackingNumber::parse(TRACKING_NUMBER).unwrap());
     // For the API, a text of another length is not a tracking number (docs/api.md, Tracking).
     let has_valid_length = (10..=30).contains(&typed_text.chars().count());
-    let (status, public) = match (is_this_number, has_valid_length) {
+    let (status, page_status) = match (is_this_number, has_valid_length) {
         (true, _) => (200, 200),
         (false, true) => (404, 404),
         (false, false) => (400, 404),
@@ -64,7 +66,7 @@ fn assert_found(service: &Service, typed_text: &str, number: Option<&TrackingNum
         get_page(service, typed_text, "text/html"),
         get_page(service, typed_text, "application/json"),
     );
-    assert_eq!(json.status, public, "{typed_text:?}");
+    assert_eq!(json.status, page_status, "{typed_text:?}");
     // The page tolerates small mistakes, and redirects to the tracking number.
     if html.status == 303 {
         let to = html.headers["location"].to_str().unwrap();
@@ -74,7 +76,7 @@ fn assert_found(service: &Service, typed_text: &str, number: Option<&TrackingNum
             "{typed_text:?}: {to}"
         );
     } else {
-        assert_eq!(html.status, public, "{typed_text:?}");
+        assert_eq!(html.status, page_status, "{typed_text:?}");
     }
     assert!(json.headers["content-type"].to_str().unwrap().starts_with("application/json"));
     // A page may contain the typed text by chance (`"S` is in its style sheet), but must not have more tags and

@@ -1,5 +1,5 @@
-//! Webhook signatures: a signed message is accepted once, while it is fresh, and never with any byte changed. HMAC is
-//! implemented here a second time, independently.
+//! Webhook signatures: a signed message is accepted while it is recent, and rejected if any of its bytes has changed.
+//! HMAC is implemented again here, independently of the SDK.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::DateTime;
@@ -33,10 +33,10 @@ fn check(input: &[u8]) {
     let verification = verify(&input, &signatures);
     assert_eq!(verification, expected_result(&input), "{:?}", String::from_utf8_lossy(timestamp));
     if verification.is_ok() {
-        assert_same_signature(&input, &signature);
+        assert_sdk_signature(&input, &signature);
         assert_changes_are_detected(&input, &signature);
     }
-    // Without the signature, the message is not accepted.
+    // Without a valid signature, the message is not accepted.
     let without_signature = verify(&input, extra_signatures);
     assert!(
         without_signature.is_err() || contains_signature(extra_signatures, &signature),
@@ -61,10 +61,10 @@ fn verify(input: &Input<'_>, signatures: &[u8]) -> Result<(), WebhookError> {
     Ok(())
 }
 
-/// Returns the expected result, from a second reading of the two headers.
+/// Returns the expected result, derived independently from the headers with the id and the timestamp.
 fn expected_result(Input { id, timestamp, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
-    let is_visible = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
-    if id.is_empty() || id.len() > 256 || !id.iter().all(is_visible) {
+    let is_id_byte = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
+    if id.is_empty() || id.len() > 256 || !id.iter().all(is_id_byte) {
         return Err(WebhookError::HeaderMalformed("webhook-id"));
     }
     let number = std::str::from_utf8(timestamp).ok().and_then(|text| text.parse::<i64>().ok());
@@ -80,7 +80,8 @@ fn expected_result(Input { id, timestamp, now, .. }: &Input<'_>) -> Result<(), W
     }
 }
 
-fn assert_same_signature(input: &Input<'_>, signature: &str) {
+/// Checks that the SDK signs the message with this signature.
+fn assert_sdk_signature(input: &Input<'_>, signature: &str) {
     let timestamp = std::str::from_utf8(input.timestamp).unwrap().parse().unwrap();
     let id = std::str::from_utf8(input.id).unwrap();
     assert_eq!(Secret::parse(SECRET).unwrap().sign(id, timestamp, input.body), signature);
@@ -122,8 +123,8 @@ fn hmac(parts: &[&[u8]]) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// Messages signed by Python's `hmac` (`tests/fuzz/signatures.py`): the corpus has inputs, not signatures made
-    /// elsewhere.
+    /// Python's `hmac` signed the messages of `signatures.tsv` (see `tests/fuzz/signatures.py`). The signatures of the
+    /// corpus are computed in this file instead.
     #[test]
     fn messages_signed_by_python_are_accepted() {
         let rows = include_str!("../signatures.tsv").lines();

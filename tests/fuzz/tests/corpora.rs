@@ -30,7 +30,7 @@ target_tests! {
     packets_of_any_size_make_the_same_requests: http_packets;
     an_idempotency_key_identifies_one_request_of_a_tenant: idempotency_keys;
     no_text_of_an_order_becomes_a_printers_command: label_zpl;
-    orders_validate_as_offline_and_are_stored_and_replayed: order_json;
+    orders_follow_the_offline_rules_and_are_stored_once: order_json;
     pages_list_every_parcel_once: parcel_pages;
     a_client_follows_retry_after_within_its_limits: retry_after;
     a_secret_key_survives_a_round_trip_and_is_never_shown: secret_keys;
