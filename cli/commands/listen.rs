@@ -19,7 +19,6 @@ use hyper_util::{
 use parcelo::{
     ErrorCode,
     model::WebhookEvent,
-    url::Url,
     webhook::{Webhook, WebhookError},
 };
 use tokio::{
@@ -27,6 +26,7 @@ use tokio::{
     sync::Notify,
     time::timeout,
 };
+use url::Url;
 
 use crate::{
     clock,

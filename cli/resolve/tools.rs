@@ -3,11 +3,8 @@
 
 use std::env;
 
-use parcelo::{
-    ApiKey, Client, Environment,
-    url::{Host, Url},
-    webhook::Webhook,
-};
+use parcelo::{ApiKey, Client, Environment, webhook::Webhook};
+use url::{Host, Url};
 
 use super::{Resolver, client::parse_trimmed};
 use crate::{

@@ -126,7 +126,7 @@ async fn a_stream_requests_pages_only_as_they_are_read() {
     ]);
     let mut parcels = client.parcels().list().status(&ParcelStatus::Voided).stream();
     for id in (0..250).rev() {
-        assert_eq!(parcels.next().await.unwrap().unwrap().id, *format!("par_{id}"));
+        assert_eq!(parcels.next().await.unwrap().unwrap().id.as_str(), format!("par_{id}"));
         let pages = [150, 51, 0].iter().filter(|oldest| id < **oldest).count() + 1;
         assert_eq!(script.sent_requests().len(), pages, "no page before it is needed");
     }

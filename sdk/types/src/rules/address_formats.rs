@@ -46,7 +46,8 @@ fn parse_row(line: &'static str) -> Option<AddressFormat> {
 /// part is omitted, with the separator before it.
 ///
 /// ```
-/// use parcelo::{CountryCode, rules::town_line};
+/// use parcelo::CountryCode;
+/// use parcelo_types::internal::town_line;
 /// assert_eq!(town_line(CountryCode::parse("US")?, ["New York", "NY", "10118"]), "New York, NY 10118");
 /// assert_eq!(town_line(CountryCode::MX, ["Guadalajara", "Jalisco", "44100"]), "44100 Guadalajara, Jalisco");
 /// # Ok::<(), parcelo::InvalidValue>(())

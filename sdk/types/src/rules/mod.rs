@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use parcelo::rules::{Destinations, OrderContext, check_order};
-//! let body = serde_json::from_str(r#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
+//! let body: serde_json::Value = serde_json::from_str(r#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
 //! let context = OrderContext::new(&Destinations::All);
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");

@@ -33,16 +33,16 @@ impl Store {
         attempt: LoginAttempt<'_>,
         now: Millis,
     ) -> Result<Result<PendingLogin, u32>, StoreError> {
-        let known = self.hash_key(&attempt.known_network_key());
-        let [if_known, if_unknown] = [true, false].map(|is_known| {
-            let failure_keys = attempt.failure_keys(is_known);
+        let network_hash = self.hash_key(&attempt.known_network_key());
+        let [if_known, if_unknown] = [true, false].map(|counts_as_known| {
+            let failure_keys = attempt.failure_keys(counts_as_known);
             (self.hash_keys(&failure_keys), failure_keys)
         });
         self.call_reader(async move |db| {
             db.run("BEGIN").await?;
             let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
-            let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
-            let (hashes, failure_keys) = if is_known { &if_known } else { &if_unknown };
+            let knows_network: bool = db.value(find, &[&network_hash.as_slice()]).await?;
+            let (hashes, failure_keys) = if knows_network { &if_known } else { &if_unknown };
             let decision = count_if_allowed(db, failure_keys, hashes, now).await?;
             // A refused attempt is not counted, and leaves no row.
             db.run(if decision.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;

@@ -2,7 +2,7 @@
 //! share a COMMIT.
 //!
 //! If the connection is cut before a COMMIT is answered, the transaction may or may not have been committed, and
-//! callers are told that the outcome is unknown. A caller that repeats its write under its key learns the outcome,
+//! callers get the result "outcome unknown". A caller that repeats its write under its key learns the outcome,
 //! because the insert of the key waits until the first transaction has ended.
 
 use std::{

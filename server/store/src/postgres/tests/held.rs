@@ -226,7 +226,7 @@ async fn a_server_that_can_write_but_not_read_is_not_ready() {
     assert!(store.is_readable());
     let (_, name) = socket_and_name(&address);
     let allow_connections = |is_allowed| {
-        run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_allowed}"))
+        run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {is_allowed}"));
     };
     allow_connections(false);
     let end_readers = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \

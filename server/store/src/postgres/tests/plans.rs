@@ -166,7 +166,7 @@ fn reads_or_writes_rows(sql: &str) -> bool {
 /// Files that are not checked: statements that run once, at a start or for a copy, and those of the other engine.
 const SKIPPED_FILES: [&str; 4] = ["connection.rs", "migrations.rs", "transfer.rs", "sqlite.rs"];
 
-/// Beginnings of statements that run only on SQLite.
+/// Beginnings of statements that run only on `SQLite`.
 const SQLITE_STATEMENTS: [&str; 11] = [
     "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox",
     "UPDATE leases SET last = last + 1",
