@@ -7,6 +7,7 @@ use std::{error::Error, io::Read, time::Duration};
 use parcelo::{
     Client, CountryCode, IdType, IdempotencyKey, LabelFormat, OrderRequest, Product, Receiver,
     ReceiverAddress, Sender, SenderAddress, TrackingNumber,
+    blocking::{Wait, WaitEach},
 };
 use parcelo_server::mock::MockServer;
 
@@ -14,25 +15,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Runtime::new()?; // for the server: the client needs none
     let server = runtime.block_on(MockServer::start());
     let key = server.key().countries(["EC"]).issue();
-    // In production: parcelo::blocking::Client::from_env()?
-    let client = Client::builder(key).base_url(server.url())?.build_blocking()?;
+    // In production: Client::from_env()?
+    let client = Client::builder(key).base_url(server.url())?.build()?;
 
     let rows =
         [("1001", "Luis Paredes"), ("1002", "Rosa Andrade"), ("1003", "José Cando")].map(order);
     let orders = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (index, created) in client.orders().create_many(orders).concurrency(2) {
+    for (index, created) in client.orders().create_many(orders).concurrency(2).wait_each()? {
         println!("order {index} is parcel {}", created?.parcel.tracking_number);
     }
 
     runtime.block_on(server.clock().advance(Duration::from_secs(25 * 60)));
-    for parcel in client.parcels().list().iter() {
+    for parcel in client.parcels().list().stream().wait_each()? {
         let number = parcel?.tracking_number;
-        let record = client.tracking().get(&number).history(true).send()?;
+        let record = client.tracking().get(&number).history(true).wait()?;
         let events = record.history.as_ref().map_or(0, Vec::len);
         println!("{number} is {} after {events} events", record.status_name);
-        let label = client.labels().download(&number, LabelFormat::Zpl);
+        let mut label = client.labels().download(&number, LabelFormat::Zpl).stream().wait()?;
         let mut zpl = String::new();
-        label.reader()?.read_to_string(&mut zpl)?; // or copy it to a printer
+        label.read_to_string(&mut zpl)?; // or copy it to a printer
         println!("{number} has a label of {} lines", zpl.lines().count());
     }
     Ok(())

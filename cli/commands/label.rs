@@ -112,7 +112,7 @@ pub(super) async fn get_documents<'a>(
     numbers: &'a [TrackingNumber],
     format: LabelFormat,
     target: &LabelTarget,
-    document: impl Fn(&'a TrackingNumber) -> (String, LabelDownload<'a>),
+    document: impl Fn(&'a TrackingNumber) -> (String, LabelDownload),
 ) -> Result<CommandOutcome, Failure> {
     match target {
         LabelTarget::Directory(directory) => {
@@ -151,7 +151,7 @@ pub(super) async fn save(
 }
 
 /// Saves a file, and returns its length in bytes.
-pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Result<u64, Failure> {
+pub(super) async fn save_file(download: LabelDownload, file: &Path) -> Result<u64, Failure> {
     match fs::metadata(file) {
         // A pipe or a device is written to directly, because `save_to` would replace it with a file.
         Ok(found) if !found.is_file() => {

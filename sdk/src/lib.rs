@@ -42,9 +42,9 @@ pub mod calls {
     #[doc(hidden)]
     pub use crate::client::RawResponse;
     pub use crate::client::{
-        Attempt, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload, LabelStream,
-        Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, ReplyMeta, Sandbox,
-        StopReason, TrackBatch, Tracking,
+        Attempt, Call, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload,
+        LabelStream, Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus,
+        ReplyMeta, Sandbox, StopReason, TrackBatch, Tracking,
     };
 }
 

@@ -15,7 +15,7 @@ use public_api::Builder;
 use super::{
     assert_none,
     imports::Crate,
-    sources::{is_word, read, root, rust_under},
+    sources::{read, root},
 };
 
 /// The packages with a listing, which is not part of the package: its file, and the features for integrators.
@@ -197,65 +197,4 @@ fn every_sdk_item_has_a_single_path() {
     assert!((20..=MAX_ROOT_NAMES).contains(&count), "{count} names are re-exported at the root");
     let hidden: Vec<_> = types.exports(&[]).filter(|(name, _)| !names.contains(name)).collect();
     assert!(hidden.is_empty(), "the SDK does not re-export {hidden:?} of its vocabulary");
-}
-
-/// Types of `parcelo::calls` without a blocking counterpart: those that hold no client, and streams, which become
-/// iterators and a reader.
-const NOT_BLOCKING: &[&str] = &[
-    "Attempt",
-    "FailureClass",
-    "ItemStream",
-    "LabelStream",
-    "Page",
-    "RateLimitStatus",
-    "RawResponse",
-    "ReplyMeta",
-    "StopReason",
-];
-
-#[test]
-fn every_client_method_has_a_blocking_counterpart() {
-    let sdk = Crate::in_repository("sdk/src/lib.rs");
-    let types = sdk.exports(&["calls"]).map(|(name, _)| name).chain(["Client"]);
-    let types: Vec<_> = types.filter(|name| !NOT_BLOCKING.contains(name)).collect();
-    let [client, blocking] =
-        ["sdk/src/client/", "sdk/src/blocking/"].map(|folder| methods(folder, &types));
-    assert!(client.len() > 40, "not read: {client:?}");
-    // Both clients share one builder; raw calls are for programs that pass on the requests of their users.
-    assert_eq!(
-        client.difference(&blocking).collect::<Vec<_>>(),
-        [
-            "Client::builder",
-            "Client::raw",
-            "CreateMany::next",
-            "LabelDownload::stream",
-            "ListParcels::stream"
-        ]
-    );
-    assert_eq!(
-        blocking.difference(&client).collect::<Vec<_>>(),
-        ["LabelDownload::reader", "ListParcels::iter"]
-    );
-}
-
-/// Returns the public methods of these types in a folder, as `Type::method`. The type of a method is the last of
-/// `types` on the preceding `impl` or `struct` line.
-fn methods(folder: &str, types: &[&str]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for source in rust_under(&[folder]) {
-        let mut implemented = None;
-        for line in source.without_tests().lines().map(str::trim_start) {
-            if line.starts_with("impl") || line.starts_with("struct ") {
-                let mut names = line.split(|c| !is_word(c));
-                implemented = names.rfind(|name| types.contains(name)).map(str::to_owned);
-            }
-            let method =
-                ["pub fn ", "pub async fn "].iter().find_map(|prefix| line.strip_prefix(prefix));
-            if let (Some(name), Some(method)) = (&implemented, method) {
-                let end = method.find(|c| !is_word(c)).unwrap();
-                found.insert(format!("{name}::{}", &method[..end]));
-            }
-        }
-    }
-    found
 }

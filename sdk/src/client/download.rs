@@ -3,7 +3,7 @@
 //! `Range`, because the service draws a label for each request, and a file has tens of KB at most.
 
 use std::{
-    io,
+    io, mem,
     path::{Path, PathBuf},
 };
 
@@ -13,53 +13,40 @@ use http::{
     HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use parcelo_types::{LabelFormat, Operation, TrackingNumber, internal::LabelBatchRequest};
 use sha2::{Digest, Sha256};
-use url::Url;
 
 use super::{
     Client, Error, ErrorKind,
     attempt_error::AttemptError,
     body::BodyReader,
-    call::Call,
+    call::{Call, call_settings},
     call_state::CallState,
     error::Texts,
     execute::CallExecution,
+    request::UnsentRequest,
     response::ServiceResponse,
     temp_file::{TempFile, safe_file_name},
 };
 
 /// A label, a file of many, or an invoice to download: into memory, to a file, or as a stream.
 #[derive(Debug, Clone)]
-#[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `stream` is called"]
-pub struct LabelDownload<'a> {
-    client: &'a Client,
-    source: Source<'a>,
+#[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `stream` is awaited"]
+pub struct LabelDownload {
+    client: Client,
+    request: Result<UnsentRequest, Error>,
+    /// The name of the file in a directory, before it is made safe.
+    file_name: String,
 }
 
-#[derive(Debug, Clone)]
-enum Source<'a> {
-    Parcel(&'a TrackingNumber, [(&'static str, &'static str); 1], LabelFormat),
-    Many(LabelBatchRequest),
-    Invoice(&'a TrackingNumber),
-    Link(Url),
-}
+call_settings!(LabelDownload);
 
-impl<'a> LabelDownload<'a> {
-    pub(super) fn new(client: &'a Client, number: &'a TrackingNumber, format: LabelFormat) -> Self {
-        Self { client, source: Source::Parcel(number, [("format", format.code())], format) }
-    }
-
-    pub(super) fn many(client: &'a Client, request: LabelBatchRequest) -> Self {
-        Self { client, source: Source::Many(request) }
-    }
-
-    pub(super) fn invoice(client: &'a Client, number: &'a TrackingNumber) -> Self {
-        Self { client, source: Source::Invoice(number) }
-    }
-
-    pub(super) fn from_link(client: &'a Client, link: Url) -> Self {
-        Self { client, source: Source::Link(link) }
+impl LabelDownload {
+    pub(super) fn new(
+        client: &Client,
+        request: Result<UnsentRequest, Error>,
+        file_name: String,
+    ) -> Self {
+        Self { client: client.clone(), request, file_name }
     }
 
     /// Downloads the file into memory.
@@ -76,10 +63,13 @@ impl<'a> LabelDownload<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn bytes(self) -> Result<Bytes, Error> {
-        let (response, execution) =
-            self.client.execute(&self.call()?, BodyReader::read_all).await?;
-        label_body(response, &execution)
+    pub fn bytes(self) -> Call<Bytes> {
+        Call::new(self.client, self.request, |client, request| {
+            Box::pin(async {
+                let (response, execution) = client.execute(request, BodyReader::read_all).await?;
+                label_body(response, &execution)
+            })
+        })
     }
 
     /// Saves the file and returns its length in bytes.
@@ -101,19 +91,9 @@ impl<'a> LabelDownload<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
-        let (path, random) = (path.as_ref().to_owned(), self.client.retry_policy().random());
-        let temporary =
-            TempFile::path_beside(&path, random).ok_or_else(|| file_error(NO_FILE_NAME))?;
-        let mut stream = self.stream().await?;
-        let mut file = spawn_blocking(|| TempFile::create(temporary)).await?;
-        let mut length = 0;
-        while let Some(chunk) = stream.next().await.transpose()? {
-            length += chunk.len() as u64;
-            file = spawn_blocking(move || file.append(&chunk)).await?;
-        }
-        spawn_blocking(move || file.persist(&path)).await?;
-        Ok(length)
+    pub fn save_to(self, path: impl AsRef<Path>) -> Call<u64> {
+        let (request, path) = (self.request, path.as_ref().to_owned());
+        Call::composed(self.client, move |client| save(client, request.clone(), path.clone()))
     }
 
     /// Saves the file in a directory, as [`LabelDownload::save_to`] does, and returns its path.
@@ -132,16 +112,13 @@ impl<'a> LabelDownload<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
-        let name = match &self.source {
-            Source::Parcel(number, _, format) => format!("{number}.{}", format.extension()),
-            Source::Many(labels) => format!("labels.{}", labels.format.extension()),
-            Source::Invoice(number) => format!("invoice-{number}.pdf"),
-            Source::Link(link) => link.path().rsplit('/').next().unwrap_or_default().to_owned(),
-        };
-        let path = directory.as_ref().join(safe_file_name(&name));
-        self.save_to(&path).await?;
-        Ok(path)
+    pub fn save_in(self, directory: impl AsRef<Path>) -> Call<PathBuf> {
+        let path = directory.as_ref().join(safe_file_name(&self.file_name));
+        let request = self.request;
+        Call::composed(self.client, move |client| {
+            let (saved, path) = (save(client, request.clone(), path.clone()), path.clone());
+            async move { saved.await.map(|_length| path) }
+        })
     }
 
     /// Returns the file as a stream of chunks.
@@ -164,23 +141,33 @@ impl<'a> LabelDownload<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn stream(self) -> Result<LabelStream, Error> {
-        let read = |reader| std::future::ready(Ok(reader));
-        let (response, execution) = self.client.execute(&self.call()?, read).await?;
-        Ok(LabelStream::new(label_body(response, &execution)?, execution))
+    pub fn stream(self) -> Call<LabelStream> {
+        Call::new(self.client, self.request, |client, request| Box::pin(open(client, request)))
     }
+}
 
-    fn call(&self) -> Result<Call<'_>, Error> {
-        let label = Call::new(Operation::DownloadLabel);
-        Ok(match &self.source {
-            Source::Parcel(number, query, _) => label.path_parameter(number.as_str()).query(query),
-            Source::Many(labels) => Call::new(Operation::BatchLabels).json_body(labels)?,
-            Source::Invoice(number) => {
-                Call::new(Operation::DownloadInvoice).path_parameter(number.as_str())
-            }
-            Source::Link(link) => label.link(link),
-        })
+async fn open(client: Client, request: UnsentRequest) -> Result<LabelStream, Error> {
+    let (response, execution) =
+        client.execute(request, |reader| std::future::ready(Ok(reader))).await?;
+    Ok(LabelStream::new(label_body(response, &execution)?, execution))
+}
+
+async fn save(
+    client: Client,
+    request: Result<UnsentRequest, Error>,
+    path: PathBuf,
+) -> Result<u64, Error> {
+    let random = client.retry_policy().random();
+    let temporary = TempFile::path_beside(&path, random).ok_or_else(|| file_error(NO_FILE_NAME))?;
+    let mut stream = open(client, request?).await?;
+    let mut file = spawn_blocking(|| TempFile::create(temporary)).await?;
+    let mut length = 0;
+    while let Some(chunk) = stream.next().await.transpose()? {
+        length += chunk.len() as u64;
+        file = spawn_blocking(move || file.append(&chunk)).await?;
     }
+    spawn_blocking(move || file.persist(&path)).await?;
+    Ok(length)
 }
 
 /// A file that is being downloaded, as a stream of chunks.
@@ -189,6 +176,8 @@ impl<'a> LabelDownload<'a> {
 pub struct LabelStream {
     chunks: BoxStream<'static, Result<Bytes, Error>>,
     length: Option<u64>,
+    /// The rest of a chunk that was read in part.
+    unread: Bytes,
 }
 
 impl LabelStream {
@@ -203,17 +192,28 @@ impl LabelStream {
                 Err(error) => Some((Err(error), None)),
             }
         });
-        Self { chunks: chunks.fuse().boxed(), length }
+        Self { chunks: chunks.fuse().boxed(), length, unread: Bytes::new() }
     }
 
     /// Returns the next chunk; `None` at the end of the whole file.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        self.chunks.next().await
+        StreamExt::next(self).await
     }
 
     /// Returns the file's length in bytes, if the service states it.
     pub fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// Removes the rest of a chunk that was read in part.
+    pub(crate) fn take_unread(&mut self) -> Bytes {
+        mem::take(&mut self.unread)
+    }
+
+    /// Puts the rest of a chunk back, to be returned next.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn put_back(&mut self, unread: Bytes) {
+        self.unread = unread;
     }
 }
 
@@ -230,7 +230,12 @@ impl futures_util::Stream for LabelStream {
         mut self: std::pin::Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
-        self.chunks.poll_next_unpin(context)
+        let unread = self.take_unread();
+        if unread.is_empty() {
+            self.chunks.poll_next_unpin(context)
+        } else {
+            std::task::Poll::Ready(Some(Ok(unread)))
+        }
     }
 }
 

@@ -16,13 +16,13 @@ use super::{
     Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
     attempt_error::{AttemptError, ErrorResponse},
     body::{BodyReader, ReadTimeout},
-    call::{Call, MAX_JSON_BYTES, PreparedRequest},
     call_state::CallState,
     clock::{self, Deadline},
     error::Texts,
     limiter::RateLimitFeedback,
     outcome::outcome,
     pacer::{NotAdmitted, WaitLimits},
+    request::{MAX_JSON_BYTES, PreparedRequest, UnsentRequest},
     response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
     retry_after,
@@ -30,19 +30,19 @@ use super::{
 };
 
 impl Client {
-    /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success. The caller
-    /// calls [`CallExecution::finish`] when it knows the meaning of the response.
+    /// Makes the attempts of a call. `read` reads as much of the body as is needed before an attempt counts as a
+    /// success. The caller calls [`CallExecution::finish`] when it knows the meaning of the response.
     pub(super) async fn execute<T, R>(
-        &self,
-        call: &Call<'_>,
+        self,
+        request: UnsentRequest,
         read: impl Fn(BodyReader) -> R,
     ) -> Result<(ServiceResponse<T>, CallExecution), Error>
     where
         R: Future<Output = Result<T, AttemptError>>,
     {
-        let span = call_span(call);
+        let span = call_span(&request);
         let result = async {
-            let mut execution = CallExecution::start(self, call, span.clone()).await?;
+            let mut execution = CallExecution::start(self, request, span.clone()).await?;
             let response = execution.run(read).await?;
             Ok::<_, Error>((response, execution))
         }
@@ -57,7 +57,7 @@ impl Client {
 pub(super) struct CallExecution {
     client: Client,
     /// `None` for a raw call; observers do not see its attempts.
-    operation: Option<Operation>,
+    pub(super) operation: Option<Operation>,
     request: PreparedRequest,
     deadline: Instant,
     pub(super) state: CallState,
@@ -83,15 +83,16 @@ impl Drop for CallExecution {
 
 impl CallExecution {
     /// Starts a call, and returns when its first attempt may be sent.
-    async fn start(client: &Client, call: &Call<'_>, span: Span) -> Result<Self, Error> {
-        let request = call.prepare(client)?;
+    async fn start(client: Client, request: UnsentRequest, span: Span) -> Result<Self, Error> {
+        let operation = request.operation;
+        let (request, state) = request.prepare()?;
         let now = clock::now();
         let mut execution = Self {
-            client: client.clone(),
-            operation: call.operation,
+            operation,
             request,
             deadline: clock::saturating_add(now, client.settings.timeouts.total),
-            state: call.initial_state(),
+            client,
+            state,
             was_stale: false,
             last_retry_cost: None,
             attempt_started: now,

@@ -7,26 +7,26 @@ use parcelo_types::{
 use url::Url;
 
 use super::{
-    Client, Error, LabelDownload, Reply,
+    Call, Client, Error, LabelDownload, Reply,
     address::{has_whitespace_or_control, is_loopback},
-    call::Call,
     error::Texts,
+    request::UnsentRequest,
 };
 
 /// Label files, metadata, reprints and invoices; from [`Client::labels`].
-#[derive(Debug, Clone, Copy)]
-pub struct Labels<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Labels {
+    client: Client,
 }
 
 impl Client {
     /// Returns the calls for labels: download, metadata, reprint; and invoices.
-    pub fn labels(&self) -> Labels<'_> {
-        Labels { client: self }
+    pub fn labels(&self) -> Labels {
+        Labels { client: self.clone() }
     }
 }
 
-impl<'a> Labels<'a> {
+impl Labels {
     /// Returns the download of a label file of 4 × 6 inches, at most 16 MiB; a method of [`LabelDownload`] starts it.
     ///
     /// Errors: `NotFound` (no such parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
@@ -47,8 +47,12 @@ impl<'a> Labels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
-        LabelDownload::new(self.client, number, format)
+    pub fn download(&self, number: &TrackingNumber, format: LabelFormat) -> LabelDownload {
+        let operation = Operation::DownloadLabel;
+        let request = UnsentRequest::with_parameter(&self.client, operation, number.as_str())
+            .query([("format", format.code())]);
+        let file_name = format!("{number}.{}", format.extension());
+        LabelDownload::new(&self.client, Ok(request), file_name)
     }
 
     /// Returns the download of 1-100 labels as one file, in the order of the numbers: a PDF with one label on each
@@ -75,12 +79,14 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn batch<'n>(
-        self,
+        &self,
         numbers: impl IntoIterator<Item = &'n TrackingNumber>,
         format: LabelFormat,
-    ) -> LabelDownload<'a> {
+    ) -> LabelDownload {
         let numbers = numbers.into_iter().map(ToString::to_string).collect();
-        LabelDownload::many(self.client, LabelBatchRequest::new(numbers).with_format(format))
+        let request = LabelBatchRequest::new(numbers).with_format(format);
+        let request = UnsentRequest::new(&self.client, Operation::BatchLabels).json_body(&request);
+        LabelDownload::new(&self.client, request, format!("labels.{}", format.extension()))
     }
 
     /// Returns the download of the commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in
@@ -97,8 +103,10 @@ impl<'a> Labels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn invoice(self, number: &'a TrackingNumber) -> LabelDownload<'a> {
-        LabelDownload::invoice(self.client, number)
+    pub fn invoice(&self, number: &TrackingNumber) -> LabelDownload {
+        let operation = Operation::DownloadInvoice;
+        let request = UnsentRequest::with_parameter(&self.client, operation, number.as_str());
+        LabelDownload::new(&self.client, Ok(request), format!("invoice-{number}.pdf"))
     }
 
     /// Returns the download of a label file by its link (`labelUrl` or one of `downloads`). A link opens without the
@@ -112,23 +120,16 @@ impl<'a> Labels<'a> {
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
     /// let link = created.parcel.label_url.as_ref().ok_or("the response has no link")?;
-    /// let label = client.labels().download_link(link.as_str())?;
-    /// let file = label.save_in(&folder).await?;
+    /// let file = client.labels().download_link(link.as_str()).save_in(&folder).await?;
     /// println!("{}", file.display());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
-        if has_whitespace_or_control(link) {
-            return Err(Error::config(INVALID_LINK));
-        }
-        let url =
-            Url::parse(link).map_err(|error| Error::config(INVALID_LINK).with_source(error))?;
-        if is_label_host(&url, self.client) {
-            Ok(LabelDownload::from_link(self.client, url))
-        } else {
-            Err(Error::config(UNKNOWN_HOST))
-        }
+    pub fn download_link(&self, link: &str) -> LabelDownload {
+        let link = parse_link(link, &self.client);
+        let file_name = link.iter().filter_map(|link| link.path().rsplit('/').next()).collect();
+        let request = link.map(|link| UnsentRequest::of_link(&self.client, &link));
+        LabelDownload::new(&self.client, request, file_name)
     }
 
     /// Returns the metadata of a label, also after its order was voided.
@@ -149,8 +150,10 @@ impl<'a> Labels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
-        self.client.enveloped(Call::new(Operation::GetLabel).path_parameter(number.as_str())).await
+    pub fn metadata(&self, number: &TrackingNumber) -> Call<Reply<LabelMetadata>> {
+        let operation = Operation::GetLabel;
+        let request = UnsentRequest::with_parameter(&self.client, operation, number.as_str());
+        Call::enveloped(&self.client, Ok(request))
     }
 
     /// Reprints a label: the same number and address, marked `R1`, `R2`… on the paper.
@@ -172,15 +175,16 @@ impl<'a> Labels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn reprint(
-        self,
+    pub fn reprint(
+        &self,
         number: &TrackingNumber,
         request: &ReprintRequest,
-    ) -> Result<Reply<LabelMetadata>, Error> {
-        let call = Call::new(Operation::ReprintLabel).path_parameter(number.as_str());
-        self.client
-            .enveloped(call.idempotency_key(&request.idempotency_key).json_body(request)?)
-            .await
+    ) -> Call<Reply<LabelMetadata>> {
+        let operation = Operation::ReprintLabel;
+        let unsent = UnsentRequest::with_parameter(&self.client, operation, number.as_str())
+            .idempotency_key(&request.idempotency_key)
+            .json_body(request);
+        Call::enveloped(&self.client, unsent)
     }
 }
 
@@ -190,6 +194,14 @@ const UNKNOWN_HOST: Texts = (
     "The label link leads to a host that is not configured for labels.",
     "El enlace apunta a un servidor que no está configurado para etiquetas.",
 );
+
+fn parse_link(link: &str, client: &Client) -> Result<Url, Error> {
+    if has_whitespace_or_control(link) {
+        return Err(Error::config(INVALID_LINK));
+    }
+    let url = Url::parse(link).map_err(|error| Error::config(INVALID_LINK).with_source(error))?;
+    if is_label_host(&url, client) { Ok(url) } else { Err(Error::config(UNKNOWN_HOST)) }
+}
 
 /// Returns `true` for the service's origin, and for the configured hosts over https or on this machine.
 fn is_label_host(link: &Url, client: &Client) -> bool {

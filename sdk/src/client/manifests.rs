@@ -5,22 +5,22 @@ use parcelo_types::{
     model::{Manifest, ManifestId},
 };
 
-use super::{Client, Error, Reply, call::Call};
+use super::{Call, Client, Reply, request::UnsentRequest};
 
 /// Submitting and reading manifests; from [`Client::manifests`].
-#[derive(Debug, Clone, Copy)]
-pub struct Manifests<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Manifests {
+    client: Client,
 }
 
 impl Client {
     /// Returns the calls for manifests, which list the parcels under an air waybill.
-    pub fn manifests(&self) -> Manifests<'_> {
-        Manifests { client: self }
+    pub fn manifests(&self) -> Manifests {
+        Manifests { client: self.clone() }
     }
 }
 
-impl Manifests<'_> {
+impl Manifests {
     /// Submits a manifest of 1-500 parcels: all of them, or none.
     ///
     /// The same parcels under the same air waybill are always the same manifest, so sending the request again
@@ -44,13 +44,14 @@ impl Manifests<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
+    pub fn submit(&self, request: &ManifestRequest) -> Call<Reply<Manifest>> {
         let key = request.idempotency_key.clone().unwrap_or_else(|| derive_key(request));
         let mut request = request.clone();
         request.idempotency_key = Some(key.clone());
-        let call =
-            Call::new(Operation::SubmitManifest).idempotency_key(&key).json_body(&request)?;
-        self.client.enveloped(call).await
+        let unsent = UnsentRequest::new(&self.client, Operation::SubmitManifest)
+            .idempotency_key(&key)
+            .json_body(&request);
+        Call::enveloped(&self.client, unsent)
     }
 
     /// Reads a manifest by its id, `man_…`.
@@ -70,10 +71,10 @@ impl Manifests<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
-        self.client
-            .enveloped(Call::new(Operation::GetManifest).path_parameter(manifest_id.as_str()))
-            .await
+    pub fn get(&self, manifest_id: &ManifestId) -> Call<Reply<Manifest>> {
+        let operation = Operation::GetManifest;
+        let request = UnsentRequest::with_parameter(&self.client, operation, manifest_id.as_str());
+        Call::enveloped(&self.client, Ok(request))
     }
 }
 

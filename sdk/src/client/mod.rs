@@ -1,7 +1,7 @@
 //! The client: one call is one future, retried where that is safe, with typed responses and errors.
 //!
 //! [`ClientBuilder`] makes a [`Client`], whose methods return a handle for each resource
-//! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, and `execute` makes
+//! ([`Orders`], [`Tracking`], [`Labels`]). Every method returns a [`Call`] with its request, and `execute` makes
 //! its attempts: `limiter` decides when each may go, `retry` whether there is another one, and a
 //! [`Transport`] sends them. Rules about orders are in `rules`.
 
@@ -30,6 +30,7 @@ mod pacer;
 mod parcels;
 mod raw;
 mod reply;
+mod request;
 #[cfg(feature = "reqwest")]
 mod reqwest_transport;
 mod response;
@@ -54,6 +55,7 @@ use url::Url;
 
 pub use attempt::Attempt;
 pub use builder::ClientBuilder;
+pub use call::Call;
 pub use download::{LabelDownload, LabelStream};
 #[cfg(feature = "blocking")]
 pub(crate) use error::Texts;
@@ -79,10 +81,10 @@ pub use transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError
 
 use attempt::Observer;
 use builder::Headers;
-use call::Call;
 use clock::Clocks;
 use pacer::Pacer;
 use parcelo_types::{ApiKey, Environment, Language, Operation, model::Health};
+use request::UnsentRequest;
 use retry::RetryPolicy;
 
 /// A client of the service, for one API key.
@@ -181,8 +183,8 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn health(&self) -> Result<Reply<Health>, Error> {
-        self.json(Call::new(Operation::Health)).await
+    pub fn health(&self) -> Call<Reply<Health>> {
+        Call::json(self, Ok(UnsentRequest::new(self, Operation::Health)))
     }
 
     /// Returns the address of the service.

@@ -5,22 +5,22 @@ use parcelo_types::{
     model::{CreatedOrder, ErrorBody, ParcelSummary, Row, VoidResult, VoidedOrders},
 };
 
-use super::{Client, CreateMany, Error, Reply, call::Call};
+use super::{Call, Client, CreateMany, Error, ListParcels, Reply, request::UnsentRequest};
 
 /// Creating, finding and voiding orders; from [`Client::orders`].
-#[derive(Debug, Clone, Copy)]
-pub struct Orders<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Orders {
+    client: Client,
 }
 
 impl Client {
     /// Returns the calls for orders: create one or many, find and void them.
-    pub fn orders(&self) -> Orders<'_> {
-        Orders { client: self }
+    pub fn orders(&self) -> Orders {
+        Orders { client: self.clone() }
     }
 }
 
-impl Orders<'_> {
+impl Orders {
     /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
     /// order).
     ///
@@ -41,11 +41,11 @@ impl Orders<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
-        let call = Call::new(Operation::CreateOrder)
+    pub fn create(&self, order: &OrderRequest) -> Call<Reply<CreatedOrder>> {
+        let request = UnsentRequest::new(&self.client, Operation::CreateOrder)
             .idempotency_key(&order.idempotency_key)
-            .json_body(order)?;
-        self.client.json(call).await
+            .json_body(order);
+        Call::json(&self.client, request)
     }
 
     /// Creates the orders of an iterator, 8 at a time by default
@@ -77,11 +77,11 @@ impl Orders<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn create_many<I>(self, orders: I) -> CreateMany<I::IntoIter>
+    pub fn create_many<I>(&self, orders: I) -> CreateMany<I::IntoIter>
     where
         I: IntoIterator<Item = OrderRequest>,
     {
-        CreateMany::new(self.client, orders.into_iter())
+        CreateMany::new(&self.client, orders.into_iter())
     }
 
     /// Returns all parcels that the account has of an order, by the order's id in your system (`external_order_id`),
@@ -120,21 +120,12 @@ impl Orders<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
+    pub fn find(&self, external_order_id: &str) -> Call<Vec<ParcelSummary>> {
         // The service stores the id trimmed and compares it exactly.
-        let list = self.client.parcels().list().external_order_id(external_order_id.trim());
-        let (mut parcels, mut found, mut first_error) = (list.stream(), Vec::new(), None);
-        while let Some(parcel) = parcels.next().await {
-            match parcel {
-                Ok(parcel) => found.push(parcel),
-                // The stream continues after a row that cannot be read. Of several errors the first is returned.
-                Err(error) => first_error = first_error.or(Some(error)),
-            }
-        }
-        match first_error {
-            Some(error) => Err(error.with(|inner| inner.found = found)),
-            None => Ok(found),
-        }
+        let id = external_order_id.trim().to_owned();
+        Call::composed(self.client.clone(), move |client| {
+            collect(client.parcels().list().external_order_id(&*id))
+        })
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.
@@ -166,11 +157,8 @@ impl Orders<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
-        let call = Call::new(Operation::VoidOrders)
-            .idempotency_key(&request.idempotency_key)
-            .json_body(request)?;
-        self.client.enveloped(call).await
+    pub fn void(&self, request: &VoidRequest) -> Call<Reply<VoidedOrders>> {
+        Call::enveloped(&self.client, unsent_void(&self.client, request))
     }
 
     /// Voids any number of orders, 100 per request, one request after the other.
@@ -194,19 +182,52 @@ impl Orders<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
-        let mut results = Vec::new();
-        for request in request.requests() {
-            match self.void(request).await {
-                Ok(reply) => results.extend(reply.into_inner().results),
-                Err(error) => match none_voided(&error) {
-                    Some(unvoided) => results.extend(unvoided),
-                    None => return Err(error.with(|inner| inner.voided = results)),
-                },
-            }
-        }
-        Ok(VoidedOrders::new(results))
+    pub fn void_many(&self, request: &VoidManyRequest) -> Call<VoidedOrders> {
+        let requests = request.requests().iter();
+        let requests: Result<Vec<_>, _> =
+            requests.map(|request| unsent_void(&self.client, request)).collect();
+        Call::composed(self.client.clone(), move |client| void_all(client, requests.clone()))
     }
+}
+
+/// Returns all parcels of a list.
+async fn collect(list: ListParcels) -> Result<Vec<ParcelSummary>, Error> {
+    let (mut parcels, mut found, mut first_error) = (list.stream(), Vec::new(), None);
+    while let Some(parcel) = parcels.next().await {
+        match parcel {
+            Ok(parcel) => found.push(parcel),
+            // The stream continues after a row that cannot be read. Of several errors the first is returned.
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    match first_error {
+        Some(error) => Err(error.with(|inner| inner.found = found)),
+        None => Ok(found),
+    }
+}
+
+fn unsent_void(client: &Client, request: &VoidRequest) -> Result<UnsentRequest, Error> {
+    UnsentRequest::new(client, Operation::VoidOrders)
+        .idempotency_key(&request.idempotency_key)
+        .json_body(request)
+}
+
+/// Voids the orders of several requests, one request after the other.
+async fn void_all(
+    client: Client,
+    requests: Result<Vec<UnsentRequest>, Error>,
+) -> Result<VoidedOrders, Error> {
+    let mut results = Vec::new();
+    for request in requests? {
+        match client.clone().enveloped::<VoidedOrders>(request).await {
+            Ok(reply) => results.extend(reply.into_inner().results),
+            Err(error) => match none_voided(&error) {
+                Some(unvoided) => results.extend(unvoided),
+                None => return Err(error.with(|inner| inner.voided = results)),
+            },
+        }
+    }
+    Ok(VoidedOrders::new(results))
 }
 
 /// Returns the results of a request of which no order could be voided; `None` if it failed for another reason.

@@ -2,10 +2,8 @@
 
 mod walk;
 
-use std::future::IntoFuture;
-
 use chrono::{DateTime, Utc};
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{StreamExt, stream};
 use parcelo_types::{
     CountryCode, Operation, ParcelStatus,
     internal::{rows, time},
@@ -13,15 +11,20 @@ use parcelo_types::{
 };
 use serde::Deserialize;
 
-use super::{Client, Error, ItemStream, Reply, call::Call, reply::HasSuccess};
+use super::{
+    Client, Error, ItemStream, Reply,
+    call::{CallFuture, call_settings},
+    reply::HasSuccess,
+    request::UnsentRequest,
+};
 use walk::Walk;
 
 const MAX_PAGE_SIZE: u32 = 100;
 
 /// The list of the account's parcels; from [`Client::parcels`].
-#[derive(Debug, Clone, Copy)]
-pub struct Parcels<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Parcels {
+    client: Client,
 }
 
 /// One page of a list, newest parcels first.
@@ -44,12 +47,12 @@ impl Page {
 
 impl Client {
     /// Returns the calls for the list of the account's parcels.
-    pub fn parcels(&self) -> Parcels<'_> {
-        Parcels { client: self }
+    pub fn parcels(&self) -> Parcels {
+        Parcels { client: self.clone() }
     }
 }
 
-impl Parcels<'_> {
+impl Parcels {
     /// Returns a page of the list, newest first. Add filters if you need them, then `.await` it.
     ///
     /// A page past the end is empty. Errors: `Validation`, and those of every call.
@@ -71,7 +74,7 @@ impl Parcels<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list(self) -> ListParcels {
+    pub fn list(&self) -> ListParcels {
         ListParcels { client: self.client.clone(), query: Vec::new() }
     }
 }
@@ -83,6 +86,8 @@ pub struct ListParcels {
     client: Client,
     query: Vec<(&'static str, String)>,
 }
+
+call_settings!(ListParcels);
 
 impl ListParcels {
     /// Returns a stream of the parcels of this page and all later ones. It requests 100 at a time unless
@@ -213,17 +218,15 @@ impl ListParcels {
 
 impl IntoFuture for ListParcels {
     type Output = Result<Reply<Page>, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
+    type IntoFuture = CallFuture<Reply<Page>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
-            let query: Vec<_> =
-                self.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            let call = Call::new(Operation::ListParcels).query(&query);
-            let reply: Reply<ListResponse> = self.client.json(call).await?;
+        let query = self.query.iter().map(|(name, value)| (*name, value.as_str()));
+        let request = UnsentRequest::new(&self.client, Operation::ListParcels).query(query);
+        Box::pin(async {
+            let reply: Reply<ListResponse> = self.client.json(request).await?;
             Ok(reply.map(|list| Page { parcels: list.data, meta: list.meta }))
-        }
-        .boxed()
+        })
     }
 }
 

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::{
-    Client, Error, Reply, body::BodyReader, call::Call, error::Texts, reply::WithoutSuccess,
+    Call, Client, Error, Reply, body::BodyReader, error::Texts, reply::WithoutSuccess,
+    request::UnsentRequest,
 };
 
 /// The response to [`Client::raw`], unchanged.
@@ -40,27 +41,16 @@ impl Client {
     /// # }
     /// ```
     #[doc(hidden)]
-    pub async fn raw(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<Bytes>,
-    ) -> Result<Reply<RawResponse>, Error> {
-        let method = Method::from_bytes(method.as_bytes())
-            .map_err(|error| Error::config(INVALID_METHOD).with_source(error))?;
-        self.check_path(path)?;
-        let key = body.as_deref().and_then(find_key);
-        let call = Call::raw(&method, path, find_operation(&method, path));
-        let call = key.iter().fold(call, Call::idempotency_key);
-        let call = body.into_iter().fold(call, Call::body);
-        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
-        execution.mark_executed();
-        execution.finish(None);
-        let content_type = response.headers.get(CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (status, body) = (response.status.as_u16(), response.body.clone());
-        let value = RawResponse { status, content_type, body };
-        Ok(Reply::new(value, &call, response, &execution.state))
+    pub fn raw(&self, method: &str, path: &str, body: Option<Bytes>) -> Call<Reply<RawResponse>> {
+        let request = Method::from_bytes(method.as_bytes())
+            .map_err(|error| Error::config(INVALID_METHOD).with_source(error))
+            .and_then(|method| self.raw_request(method, path))
+            .map(|request| {
+                let key = body.as_deref().and_then(find_key);
+                let request = key.iter().fold(request, UnsentRequest::idempotency_key);
+                body.into_iter().fold(request, UnsentRequest::body)
+            });
+        Call::new(self.clone(), request, |client, request| Box::pin(client.raw_response(request)))
     }
 
     /// Reads a path of the service that this version has no method for, as a type of your own: the whole
@@ -86,15 +76,33 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
-        self.check_path(path)?;
-        let call = Call::raw(&Method::GET, path, find_operation(&Method::GET, path));
-        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
-        Ok(reply.map(|body| body.0))
+    pub fn get<T: DeserializeOwned + 'static>(&self, path: &str) -> Call<Reply<T>> {
+        let request = self.raw_request(Method::GET, path);
+        Call::new(self.clone(), request, |client, request| {
+            Box::pin(async {
+                let reply: Reply<WithoutSuccess<T>> = client.json(request).await?;
+                Ok(reply.map(|body| body.0))
+            })
+        })
     }
 
-    fn check_path(&self, path: &str) -> Result<(), Error> {
-        if is_path_under(path, self.base_url()) { Ok(()) } else { Err(Error::config(INVALID_PATH)) }
+    fn raw_request(&self, method: Method, path: &str) -> Result<UnsentRequest, Error> {
+        if !is_path_under(path, self.base_url()) {
+            return Err(Error::config(INVALID_PATH));
+        }
+        let operation = find_operation(&method, path);
+        Ok(UnsentRequest::raw(self, method, path, operation))
+    }
+
+    async fn raw_response(self, request: UnsentRequest) -> Result<Reply<RawResponse>, Error> {
+        let (response, mut execution) = self.execute(request, BodyReader::read_all).await?;
+        execution.mark_executed();
+        execution.finish(None);
+        let content_type = response.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (status, body) = (response.status.as_u16(), response.body.clone());
+        let value = RawResponse { status, content_type, body };
+        Ok(Reply::new(value, execution.operation, response, &execution.state))
     }
 }
 

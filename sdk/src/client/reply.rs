@@ -7,7 +7,7 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE},
 };
 use parcelo_types::{
-    IdempotencyKey,
+    IdempotencyKey, Operation,
     internal::header,
     model::{CreatedOrder, Health, RequestId, TrackingRecord, Unreadable},
 };
@@ -15,7 +15,6 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     Error, ErrorKind, Outcome, RateLimitStatus, StopReason,
-    call::Call,
     call_state::CallState,
     error::Texts,
     outcome::outcome,
@@ -100,14 +99,14 @@ impl<T> Reply<T> {
 
     pub(super) fn new(
         value: T,
-        call: &Call<'_>,
+        operation: Option<Operation>,
         response: ServiceResponse<Bytes>,
         state: &CallState,
     ) -> Self {
         Self {
             value,
             status: response.status,
-            outcome: outcome(call.operation, response.status, &response.headers),
+            outcome: outcome(operation, response.status, &response.headers),
             meta: ReplyMeta {
                 request_id: response::request_id(&response.headers),
                 attempts: state.attempts,
@@ -179,7 +178,7 @@ impl HasSuccess for TrackingRecord {}
 
 /// Parses the JSON of a response.
 pub(super) fn parse_reply<T: DeserializeOwned + HasSuccess>(
-    call: &Call<'_>,
+    operation: Option<Operation>,
     response: ServiceResponse<Bytes>,
     state: &CallState,
 ) -> Result<Reply<T>, Error> {
@@ -198,7 +197,7 @@ pub(super) fn parse_reply<T: DeserializeOwned + HasSuccess>(
         error.with_source(cause).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
-        Ok(Reply::new(value, call, response, state))
+        Ok(Reply::new(value, operation, response, state))
     } else {
         Err(decode_error(&response, state, CONTRADICTORY))
     }

@@ -2,22 +2,22 @@
 
 use parcelo_types::{Operation, model::SandboxReset};
 
-use super::{Client, Error, Reply, call::Call};
+use super::{Call, Client, Reply, request::UnsentRequest};
 
 /// The sandbox; from [`Client::sandbox`].
-#[derive(Debug, Clone, Copy)]
-pub struct Sandbox<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    client: Client,
 }
 
 impl Client {
     /// Returns the calls for the sandbox, which can be reset.
-    pub fn sandbox(&self) -> Sandbox<'_> {
-        Sandbox { client: self }
+    pub fn sandbox(&self) -> Sandbox {
+        Sandbox { client: self.clone() }
     }
 }
 
-impl Sandbox<'_> {
+impl Sandbox {
     /// Deletes all orders, manifests and tracking data of the account's sandbox, irrevocably.
     ///
     /// A call that may have been executed is not retried: it would also delete data created since.
@@ -32,7 +32,8 @@ impl Sandbox<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn reset(self) -> Result<Reply<SandboxReset>, Error> {
-        self.client.enveloped(Call::new(Operation::ResetSandbox)).await
+    pub fn reset(&self) -> Call<Reply<SandboxReset>> {
+        let request = UnsentRequest::new(&self.client, Operation::ResetSandbox);
+        Call::enveloped(&self.client, Ok(request))
     }
 }

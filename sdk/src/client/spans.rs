@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     Error, Outcome,
     attempt_error::AttemptError,
-    call::{Call, PreparedRequest},
+    request::{PreparedRequest, UnsentRequest},
     response::{ResponseSummary, ServiceResponse},
 };
 
@@ -62,12 +62,12 @@ pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, 
 }
 
 /// Returns the span of a call. Like that of an attempt, it does not contain the address.
-pub(super) fn call_span(call: &Call<'_>) -> Span {
+pub(super) fn call_span(request: &UnsentRequest) -> Span {
     info_span!(
         "parcelo.call",
-        operation = call.operation.map(Operation::name),
-        "http.request.method" = call.method().as_str(),
-        "url.template" = call.path_template(),
+        operation = request.operation.map(Operation::name),
+        "http.request.method" = request.method.as_str(),
+        "url.template" = request.template,
         "http.response.status_code" = Empty,
         request_id = Empty,
         attempts = Empty,

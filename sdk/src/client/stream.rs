@@ -16,7 +16,7 @@ use parcelo_types::{IdempotencyKey, OrderRequest, model::CreatedOrder};
 use tokio::{runtime::Handle, task::JoinHandle};
 use tracing::Instrument;
 
-use super::{Client, Error, ErrorKind, Reply, error::Texts};
+use super::{Client, Error, ErrorKind, Reply, call::call_settings, error::Texts};
 
 /// A stream of items: call [`ItemStream::next`], or use it as a `futures` stream. It has a clone of the client, so it
 /// can be sent to another task.
@@ -70,6 +70,8 @@ pub struct CreateMany<I> {
 /// takes up to 160 ms.
 const DEFAULT_CONCURRENCY: usize = 8;
 
+call_settings!(CreateMany<I>);
+
 impl<I: Iterator> CreateMany<I> {
     pub(super) fn new(client: &Client, orders: I) -> Self {
         let (client, orders) = (client.clone(), orders.fuse());
@@ -92,17 +94,11 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
         StreamExt::next(self).await
     }
 
-    /// Returns the number of orders that were taken from the iterator.
-    #[cfg(feature = "blocking")]
-    pub(crate) fn taken(&self) -> usize {
-        self.next_index
-    }
-
     fn spawn_calls(&mut self, runtime: &Handle) {
         while self.in_progress.len() < self.concurrency {
             let Some((index, order)) = self.next_order() else { return };
-            let (client, key) = (self.client.clone(), order.idempotency_key.clone());
-            let call = async move { client.orders().create(&order).await };
+            let key = order.idempotency_key.clone();
+            let call = self.client.orders().create(&order).into_future();
             let call = runtime.spawn(call.in_current_span());
             self.in_progress.push(SpawnedCreation { index, key, call });
         }
@@ -137,8 +133,8 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
 }
 
 const NO_RUNTIME: Texts = (
-    "create_many must be polled inside a tokio runtime; without one, use the blocking client.",
-    "create_many debe usarse dentro de un runtime de tokio; sin él, use el cliente bloqueante.",
+    "create_many must be polled inside a tokio runtime; without one, wait for it with parcelo::blocking.",
+    "create_many debe usarse dentro de un runtime de tokio; sin él, use parcelo::blocking.",
 );
 const RUNTIME_ENDED: Texts = (
     "The tokio runtime ended before the response came.",

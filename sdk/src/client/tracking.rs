@@ -1,30 +1,31 @@
 //! Tracking parcels.
 
-use std::future::IntoFuture;
-
-use futures_util::{FutureExt, future::BoxFuture};
 use parcelo_types::{
     Operation, TrackingNumber,
     internal::{BatchTracking, BatchTrackingRequest},
     model::{BatchResult, TrackingRecord},
 };
 
-use super::{Client, Error, Reply, call::Call};
+use super::{
+    Client, Error, Reply,
+    call::{CallFuture, call_settings},
+    request::UnsentRequest,
+};
 
 /// The status and history of parcels; from [`Client::tracking`].
-#[derive(Debug, Clone, Copy)]
-pub struct Tracking<'a> {
-    client: &'a Client,
+#[derive(Debug, Clone)]
+pub struct Tracking {
+    client: Client,
 }
 
 impl Client {
     /// Returns the calls for tracking: the status of one parcel, or of any number of them.
-    pub fn tracking(&self) -> Tracking<'_> {
-        Tracking { client: self }
+    pub fn tracking(&self) -> Tracking {
+        Tracking { client: self.clone() }
     }
 }
 
-impl<'a> Tracking<'a> {
+impl Tracking {
     /// Returns the status of a parcel. Request its history if you need it, then `.await` it.
     ///
     /// Errors: `NotFound`, and those of every call.
@@ -43,8 +44,10 @@ impl<'a> Tracking<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn get(self, number: &'a TrackingNumber) -> GetTracking<'a> {
-        GetTracking { client: self.client, number, history: false }
+    pub fn get(&self, number: &TrackingNumber) -> GetTracking {
+        let operation = Operation::GetTracking;
+        let request = UnsentRequest::with_parameter(&self.client, operation, number.as_str());
+        GetTracking { client: self.client.clone(), request, history: false }
     }
 
     /// Returns the status of any number of parcels. Request their history if you need it, then `.await` it.
@@ -73,43 +76,37 @@ impl<'a> Tracking<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn batch<'n>(
-        self,
-        numbers: impl IntoIterator<Item = &'n TrackingNumber>,
-    ) -> TrackBatch<'a> {
+    pub fn batch<'n>(&self, numbers: impl IntoIterator<Item = &'n TrackingNumber>) -> TrackBatch {
         let numbers = numbers.into_iter().map(ToString::to_string).collect();
-        TrackBatch { client: self.client, numbers, history: false }
+        TrackBatch { client: self.client.clone(), numbers, history: false }
     }
 }
 
 /// A request for the status of a parcel: `.await` it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[must_use = "nothing is requested until it is awaited"]
-pub struct GetTracking<'a> {
-    client: &'a Client,
-    number: &'a TrackingNumber,
+pub struct GetTracking {
+    client: Client,
+    request: UnsentRequest,
     history: bool,
 }
 
-impl GetTracking<'_> {
+call_settings!(GetTracking);
+
+impl GetTracking {
     /// Sets whether the record includes the history, oldest event first. The default is `false`.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
 }
 
-impl<'a> IntoFuture for GetTracking<'a> {
+impl IntoFuture for GetTracking {
     type Output = Result<Reply<TrackingRecord>, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = CallFuture<Reply<TrackingRecord>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
-            let query: &[_] = if self.history { &[("includeHistory", "true")] } else { &[] };
-            let call =
-                Call::new(Operation::GetTracking).path_parameter(self.number.as_str()).query(query);
-            self.client.json(call).await
-        }
-        .boxed()
+        let query = self.history.then_some(("includeHistory", "true"));
+        Box::pin(self.client.json(self.request.query(query)))
     }
 }
 
@@ -119,13 +116,15 @@ const MAX_BATCH_SIZE: usize = 100;
 /// A request for the status of many parcels: `.await` it.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is requested until it is awaited"]
-pub struct TrackBatch<'a> {
-    client: &'a Client,
+pub struct TrackBatch {
+    client: Client,
     numbers: Vec<String>,
     history: bool,
 }
 
-impl TrackBatch<'_> {
+call_settings!(TrackBatch);
+
+impl TrackBatch {
     /// Sets whether each record includes the history, oldest event first. The default is `false`.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
@@ -134,16 +133,17 @@ impl TrackBatch<'_> {
     async fn request(&self, numbers: &[String]) -> Result<Reply<BatchTracking>, Error> {
         let request =
             BatchTrackingRequest::new(numbers.to_vec()).with_include_history(self.history);
-        self.client.enveloped(Call::new(Operation::BatchTracking).json_body(&request)?).await
+        let unsent = UnsentRequest::new(&self.client, Operation::BatchTracking);
+        self.client.clone().enveloped(unsent.json_body(&request)?).await
     }
 }
 
-impl<'a> IntoFuture for TrackBatch<'a> {
+impl IntoFuture for TrackBatch {
     type Output = Result<Vec<BatchResult>, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = CallFuture<Vec<BatchResult>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        Box::pin(async move {
             let mut results = Vec::with_capacity(self.numbers.len());
             for numbers in self.numbers.chunks(MAX_BATCH_SIZE) {
                 match self.request(numbers).await {
@@ -152,7 +152,6 @@ impl<'a> IntoFuture for TrackBatch<'a> {
                 }
             }
             Ok(results)
-        }
-        .boxed()
+        })
     }
 }

@@ -3,7 +3,6 @@
 
 use std::{
     future::poll_fn,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -156,7 +155,8 @@ async fn a_call_that_loses_a_select_delays_no_others() {
 async fn futures_polled_only_once_delay_no_others() {
     let (client, service) = FakeService::client();
     let (first, second, third) = (order(), order(), order());
-    let mut left = [&first, &second, &third].map(|order| client.orders().create(order).boxed());
+    let create = |order| client.orders().create(order).into_future();
+    let mut left = [&first, &second, &third].map(create);
     for call in &mut left {
         poll_once(call).await;
     }
@@ -177,7 +177,7 @@ async fn futures_polled_only_once_delay_no_others() {
 async fn a_response_in_time_wins_over_an_unpolled_timeout() {
     let (client, service) = FakeService::client();
     let order = order();
-    let mut call = pin!(client.orders().create(&order));
+    let mut call = client.orders().create(&order).into_future();
     poll_once(&mut call).await;
     sleep(Duration::from_secs(3600)).await;
     let created = call.await.unwrap();
@@ -191,7 +191,7 @@ async fn a_call_unpolled_past_its_timeout_is_not_sent() {
     let client = client.transport(service.clone()).build().unwrap();
     let (number, order) = (number(), order());
     client.tracking().get(&number).await.unwrap();
-    let mut call = pin!(client.orders().create(&order));
+    let mut call = client.orders().create(&order).into_future();
     let mut before = client.tracking().get(&number).into_future();
     poll_once(&mut before).await;
     poll_once(&mut call).await;

@@ -9,9 +9,7 @@ use parcelo::{
 };
 use serde_json::json;
 
-use crate::scripted_transport::{
-    ScriptedTransport, Step, key as api_key, number, order, refusal, response,
-};
+use crate::scripted_transport::{ScriptedTransport, Step, number, order, refusal, response};
 
 /// Returns a client that gets no responses and makes one attempt.
 fn client_without_responses() -> (Client, ScriptedTransport) {
@@ -96,16 +94,17 @@ async fn every_write_returns_its_key_in_every_outcome() {
 
 #[cfg(feature = "blocking")]
 #[test]
-fn a_blocking_client_shares_the_state_of_a_key() {
-    let script = ScriptedTransport::client([lost_response()]).1;
-    let client = Client::builder(api_key()).transport(script).retry(Retry::none());
-    let client = client.build_blocking().unwrap();
+fn a_call_that_is_waited_for_updates_its_key() {
+    use parcelo::blocking::{Wait, WaitEach};
+
+    let (client, _) = client_without_responses();
     let keys: [_; 3] = std::array::from_fn(|_| IdempotencyKey::random());
     let orders = keys.clone().map(built_order);
-    client.orders().create(&orders[0]).unwrap_err();
-    client.orders().create_many([orders[1].clone()]).next().unwrap().1.unwrap_err();
+    client.orders().create(&orders[0]).wait().unwrap_err();
+    let mut creations = client.orders().create_many([orders[1].clone()]).wait_each().unwrap();
+    creations.next().unwrap().1.unwrap_err();
     let many = VoidManyRequest::new(&keys[2], &[number()]);
-    client.orders().void_many(&many).unwrap_err();
+    client.orders().void_many(&many).wait().unwrap_err();
     assert_eq!(keys.map(|key| key.may_have_executed()), [true; 3]);
 }
 

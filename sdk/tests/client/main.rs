@@ -9,6 +9,7 @@
 )]
 
 mod call_loops;
+mod calls;
 mod errors;
 mod guarantees;
 #[cfg(feature = "gzip")]

@@ -73,7 +73,7 @@ async fn a_redirect_is_not_followed_and_gets_no_key() {
     Mock::given(path("/files/a.pdf")).respond_with(redirect).expect(1).mount(&server).await;
     let client = builder(&server.uri()).build().unwrap();
     let link = format!("{}/files/a.pdf?sig=x", server.uri());
-    let error = client.labels().download_link(&link).unwrap().bytes().await.unwrap_err();
+    let error = client.labels().download_link(&link).bytes().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
     let sent = server.received_requests().await.unwrap();
     assert!(sent.iter().all(|request| !request.headers.contains_key("x-api-key")));
