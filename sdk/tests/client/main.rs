@@ -40,4 +40,5 @@ mod spans;
 #[cfg(feature = "rustls")]
 mod tls;
 mod unknown_values;
+mod wire_bytes;
 mod write_outcomes;
