@@ -55,6 +55,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}/", listener.local_addr()?);
-    let receive = async |Event(id, event)| println!("{id} is {}", event.data.kind());
+    let receive = async |Event(id, event)| println!("{id} is {}", event.data.code());
     Ok(axum::serve(listener, Router::new().route("/", post(receive)).with_state(webhook)).await?)
 }

@@ -50,7 +50,7 @@ async fn receive(State(to): State<Arc<Receiver>>, headers: HeaderMap, body: Byte
         match event.data {
             EventData::StatusChanged(it) => println!("{} is {}", it.tracking_number, it.new_status),
             EventData::ParcelCreated(it) => println!("{} is new", it.tracking_number),
-            other => println!("nothing to do about {}", other.kind()), // also later kinds
+            other => println!("nothing to do about {}", other.code()), // also later kinds
         }
     }
     StatusCode::NO_CONTENT

@@ -30,6 +30,7 @@ pub use crate::{
         fields::{Fields, Kind},
         idempotency_key::{KeyReading, read_key},
         list_query::{ListQuery, check_list, parse_status},
+        order::check_order_json,
         reader::{Object, validate},
         receiver::{check_supported, destination},
         requests::{check_batch, check_label_batch, check_manifest, check_reprint, check_void},

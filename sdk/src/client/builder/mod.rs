@@ -225,9 +225,9 @@ impl ClientBuilder {
     /// `reqwest`.
     ///
     /// ```
-    /// use parcelo::{ApiKey, Client, Environment};
+    /// use parcelo::{ApiKey, Client};
     ///
-    /// let live = ApiKey::from_random(Environment::Production, &[7; 32]);
+    /// let live = ApiKey::parse("pk_live_dummy")?;
     /// let refused = Client::builder(live).base_url("http://api.parcelo.example")?.build();
     /// let why = refused.unwrap_err().to_string();
     /// assert!(why.starts_with("A live key must not be sent unencrypted"));

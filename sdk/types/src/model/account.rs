@@ -16,6 +16,7 @@ use super::{
 #[non_exhaustive]
 pub struct Health {
     /// Always true.
+    #[doc(hidden)]
     #[serde(default)]
     pub success: bool,
     /// Always `ok`.

@@ -7,7 +7,7 @@ use super::macros::wire_enum;
 
 wire_enum! {
     /// The kind of forecast.
-    ArrivalKind {
+    ArrivalKind [doc(hidden)] {
         /// The parcel is expected by the end of this day.
         Expected = "EXPECTED",
         /// The parcel is with the driver and arrives today.

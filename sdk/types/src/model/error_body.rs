@@ -10,7 +10,7 @@ use super::{
 
 wire_enum! {
     /// The codes of faults.
-    FaultCode {
+    FaultCode [doc(hidden)] {
         /// The value is missing or blank.
         Required = "REQUIRED",
         /// The value has too many characters or elements.
@@ -136,7 +136,7 @@ impl From<Unreadable> for Warning {
 
 wire_enum! {
     /// The codes of warnings.
-    WarningCode {
+    WarningCode [doc(hidden)] {
         /// The field is not part of the API, and was ignored.
         UnknownField = "UNKNOWN_FIELD",
         /// The HS code is missing.

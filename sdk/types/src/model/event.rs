@@ -11,7 +11,7 @@ use super::{
 
 wire_enum! {
     /// The kinds of webhook events.
-    EventKind {
+    EventKind [doc(hidden)] {
         /// A parcel's status changed.
         ParcelStatusChanged = "parcel.status_changed",
         /// An order was created; sent to webhooks that have subscribed to it.
@@ -67,25 +67,13 @@ pub enum EventData {
     /// A test event, without data.
     Test,
     /// A kind that this version does not know, or whose data it cannot read.
-    Unknown(UnknownEvent),
-}
-
-/// An event whose kind this version does not know, or whose data it cannot read. It is kept unchanged.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct UnknownEvent {
-    /// The kind of the event.
-    pub kind: String,
-    /// The data of the event.
-    pub data: Value,
-}
-
-#[doc(hidden)]
-impl UnknownEvent {
-    /// Returns a kind of event with its data.
-    pub fn new(kind: impl Into<String>, data: Value) -> Self {
-        Self { kind: kind.into(), data }
-    }
+    #[non_exhaustive]
+    Unknown {
+        /// The code of the kind.
+        kind: String,
+        /// The data of the event, unchanged.
+        data: Value,
+    },
 }
 
 /// A change of a parcel's status.
@@ -224,7 +212,7 @@ impl EventData {
     ///     "timestamp": "2026-01-10T15:05:00.000Z", "data": {"grams": 1250}}"#;
     /// let event: WebhookEvent = serde_json::from_str(body)?; // a kind from the future
     /// assert_eq!(event.data.code(), "parcel.weighed");
-    /// assert!(matches!(event.data, EventData::Unknown(it) if it.data["grams"] == 1250));
+    /// assert!(matches!(event.data, EventData::Unknown { data, .. } if data["grams"] == 1250));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn code(&self) -> &str {
@@ -234,7 +222,7 @@ impl EventData {
             Self::ParcelVoided(_) => EventKind::ParcelVoided.code(),
             Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted.code(),
             Self::Test => EventKind::WebhookTest.code(),
-            Self::Unknown(event) => &event.kind,
+            Self::Unknown { kind, .. } => kind,
         }
     }
 
@@ -247,7 +235,7 @@ impl EventData {
             Self::ParcelVoided(_) => EventKind::ParcelVoided,
             Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted,
             Self::Test => EventKind::WebhookTest,
-            Self::Unknown(event) => EventKind::from(&*event.kind),
+            Self::Unknown { kind, .. } => EventKind::from(kind.as_str()),
         }
     }
 
@@ -262,9 +250,9 @@ impl EventData {
             EventKind::WebhookTest => Ok(Self::Test),
             EventKind::Unknown(_) => Err(Unreadable::new(data)),
         };
-        let kind = || kind.code().to_owned();
-        read.unwrap_or_else(|data| {
-            Self::Unknown(UnknownEvent { kind: kind(), data: data.into_json() })
+        read.unwrap_or_else(|data| Self::Unknown {
+            kind: kind.code().to_owned(),
+            data: data.into_json(),
         })
     }
 }
@@ -277,7 +265,7 @@ impl Serialize for EventData {
             Self::ParcelVoided(voided) => voided.serialize(serializer),
             Self::ManifestSubmitted(manifest) => manifest.serialize(serializer),
             Self::Test => serde_json::Map::new().serialize(serializer),
-            Self::Unknown(event) => event.data.serialize(serializer),
+            Self::Unknown { data, .. } => data.serialize(serializer),
         }
     }
 }

@@ -94,7 +94,7 @@ impl std::str::FromStr for LabelFormat {
 
 wire_enum! {
     /// The state of a label.
-    LabelStatus {
+    LabelStatus [doc(hidden)] {
         /// The label can be used.
         Active = "ACTIVE",
         /// The order of the label was voided.

@@ -1,11 +1,12 @@
 //! Macros for types of requests and responses: enums of open lists of codes, newtypes around validated text, and setters
 //! of structs to which fields will be added.
 
-/// Defines an enum of codes that keeps unknown codes, so that responses of a newer server can be parsed.
+/// Defines an enum of codes that keeps unknown codes, so that responses of a newer server can be parsed. An attribute in
+/// brackets after the name is for `KNOWN`, which integrators need of codes that they may choose.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! wire_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident $([$known:meta])? { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -17,6 +18,7 @@ macro_rules! wire_enum {
 
         impl $name {
             /// Every value that this version knows, in the order of the documentation.
+            $(#[$known])?
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the code in JSON.

@@ -94,7 +94,7 @@ impl ManifestRequest {
 
 wire_enum! {
     /// The status of a manifest.
-    ManifestStatus {
+    ManifestStatus [doc(hidden)] {
         /// The manifest was submitted, which is final.
         Submitted = "SUBMITTED",
     }

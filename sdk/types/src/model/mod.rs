@@ -62,7 +62,7 @@ pub(crate) mod void;
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
 pub use arrival::{Arrival, ArrivalKind};
 pub use error_body::{ErrorBody, FaultCode, FieldFault, RejectedParcel, Warning, WarningCode};
-pub use event::{EventData, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent};
+pub use event::{EventData, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent};
 pub use ids::{EventId, ManifestId, ParcelId, RequestId};
 pub use item_error::ItemError;
 pub use key_state::KeyState;

@@ -304,6 +304,7 @@ impl Parcel {
 #[non_exhaustive]
 pub struct CreatedOrder {
     /// Always true.
+    #[doc(hidden)]
     pub success: bool,
     /// The parcel.
     pub parcel: Parcel,

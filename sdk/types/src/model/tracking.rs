@@ -253,12 +253,14 @@ pub enum BatchResult {
 
 impl BatchResult {
     /// Returns the result for a number with a record.
+    #[doc(hidden)]
     pub fn found(tracking_number: impl Into<String>, tracking: TrackingRecord) -> Self {
         let (tracking_number, tracking) = (tracking_number.into(), Box::new(tracking));
         Self::Found { tracking_number, tracking }
     }
 
     /// Returns the result for a number without a record, with the reason.
+    #[doc(hidden)]
     pub fn not_found(tracking_number: impl Into<String>, error: ItemError) -> Self {
         Self::NotFound { tracking_number: tracking_number.into(), error }
     }

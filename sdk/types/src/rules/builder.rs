@@ -32,7 +32,7 @@ use crate::model::{
 /// assert_eq!(order.receiver.address.country, CountryCode::EC);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[must_use = "`build` returns the order"]
 pub struct OrderBuilder {
     idempotency_key: Option<IdempotencyKey>,
@@ -44,7 +44,8 @@ pub struct OrderBuilder {
 impl OrderRequest {
     /// Starts building an order.
     pub fn builder() -> OrderBuilder {
-        OrderBuilder::default()
+        let (body, details) = (Map::new(), Map::new());
+        OrderBuilder { idempotency_key: None, body, details, products: Vec::new() }
     }
 }
 

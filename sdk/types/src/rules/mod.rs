@@ -30,7 +30,7 @@ mod municipalities;
 mod normalize;
 #[cfg(feature = "utoipa")]
 pub(crate) mod openapi_limits;
-mod order;
+pub(crate) mod order;
 mod path;
 mod phone;
 mod postal;

@@ -1,5 +1,7 @@
 //! The validator of orders (spec: Order request), shared by the server, the client before it sends, and the CLI.
 
+use serde_json::Value;
+
 use super::{
     Accepted, Destinations, Rejected,
     field_types::Text,
@@ -73,12 +75,20 @@ impl<'a> OrderContext<'a> {
 ///
 /// ```
 /// use parcelo::rules::{Destinations, OrderContext, check_order};
-/// let context = OrderContext::new(&Destinations::All).with_header_key(Some("order-0001"));
-/// let rejected = check_order(&serde_json::json!({"sender": {}}), &context).unwrap_err();
+/// let order = serde_json::json!({"idempotencyKey": "order-0001", "sender": {}});
+/// let rejected = check_order(&order, &OrderContext::new(&Destinations::All)).unwrap_err();
 /// let fields: Vec<_> = rejected.faults.iter().map(|fault| fault.field.as_str()).collect();
 /// assert_eq!(fields[..2], ["sender.fullName", "sender.phone"]);
 /// ```
-pub fn check_order<'a>(
+pub fn check_order(
+    order: &Value,
+    context: &OrderContext<'_>,
+) -> Result<Accepted<OrderRequest>, Rejected> {
+    check_order_json(order, context)
+}
+
+/// Checks an order as [`check_order`] does, also one that borrows from the bytes of a body.
+pub fn check_order_json<'a>(
     body: impl Into<Body<'a>>,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {

@@ -14,7 +14,7 @@ use parcelo_types::{
         json::{Body, Json},
     },
     model::{Warning, WarningCode},
-    rules::{self, Accepted, OrderContext},
+    rules::{Accepted, OrderContext},
 };
 
 use super::{
@@ -100,7 +100,8 @@ impl Service {
         if parcelo_label::PRINTS_CHINESE {
             context = context.with_chinese_labels();
         }
-        rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
+        internal::check_order_json(body, &context)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
     async fn commit_order(
