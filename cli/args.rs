@@ -238,6 +238,10 @@ pub(crate) struct ListParcels {
     pub(crate) status: Option<String>,
     #[arg(id = "destination", long = "country", value_name = "CODE", value_parser = SuggestedValues(countries))]
     pub(crate) country: Option<String>,
+    #[arg(id = "created_from", long = "from", value_name = "DATE")]
+    pub(crate) from: Option<String>,
+    #[arg(id = "created_to", long = "to", value_name = "DATE")]
+    pub(crate) to: Option<String>,
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) limit: Option<u32>,
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]

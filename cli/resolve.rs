@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{Datelike, NaiveDate, NaiveTime};
 use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
 use parcelo_types::internal::meant_country;
 
@@ -270,11 +271,29 @@ fn parse_country(code: &str) -> Result<CountryCode, Failure> {
 }
 
 fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
+    let first = list.from.as_deref().map(|date| parse_date("--from", date)).transpose()?;
+    let last = list.to.as_deref().map(|date| parse_date("--to", date)).transpose()?;
+    if first.zip(last).is_some_and(|(first, last)| last < first) {
+        return Err(Failure::usage(texts::LAST_DAY_BEFORE_FIRST, texts::SEE_HELP));
+    }
+    let begin = |date: NaiveDate| date.and_time(NaiveTime::MIN).and_utc();
     Ok(ParcelFilter {
         status: list.status.as_deref().map(parse_status).transpose()?,
         country: list.country.as_deref().map(parse_country).transpose()?,
         search: list.search.clone(),
         reference: list.reference.clone(),
+        created_from: first.map(begin),
+        // The last day is included. Times end with the year 9999, so its last day needs no end.
+        created_to: last.and_then(|date| date.succ_opt()).filter(|date| date.year() < 10_000).map(begin),
+    })
+}
+
+/// Parses a date such as 2026-01-31.
+fn parse_date(option: &str, text: &str) -> Result<NaiveDate, Failure> {
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    date.filter(|date| text.len() == 10 && date.to_string() == text).ok_or_else(|| {
+        let values = [("value", &*without_keys(text)), ("option", option)];
+        Failure::usage(texts::INVALID_VALUE.with(&values), texts::DATE_FORM)
     })
 }
 

@@ -207,6 +207,8 @@ texts! {
     NO_CONFIRMATION = "This deletes all data of your sandbox, and there is no terminal to ask for confirmation.", "Esto borra todos los datos de su entorno de pruebas y no hay terminal para pedir confirmación.";
     ADD_YES = "Add --yes to confirm.", "Agregue --yes para confirmar.";
     DECLINED = "Nothing was deleted.", "No se borró nada.";
+    DATE_FORM = "Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.";
+    LAST_DAY_BEFORE_FIRST = "The date after --to is before the date after --from.", "La fecha de --to es anterior a la de --from.";
     INVALID_COUNTRY = "'{value}' is not an assigned country code (ISO 3166-1), such as EC", "'{value}' no es un código de país asignado (ISO 3166-1), como EC";
     UNREADABLE = "Cannot read {file}: {reason}.", "No se puede leer {file}: {reason}.";
     UNREADABLE_ROW = "This version cannot read part of the service's response: {json}", "Esta versión no puede leer una parte de la respuesta del servicio: {json}";

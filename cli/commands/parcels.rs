@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
 use parcelo::{
     Client, CountryCode, ParcelStatus, TrackingNumber,
     calls::{ListParcels, Page},
@@ -23,6 +24,9 @@ pub(crate) struct ParcelFilter {
     pub(crate) country: Option<CountryCode>,
     pub(crate) search: Option<String>,
     pub(crate) reference: Option<String>,
+    pub(crate) created_from: Option<DateTime<Utc>>,
+    /// Only parcels created before this time.
+    pub(crate) created_to: Option<DateTime<Utc>>,
 }
 
 /// The pages of a list. Without a limit, the service's default page size applies.
@@ -55,7 +59,9 @@ fn apply_filter(client: &Client, filter: &ParcelFilter) -> ListParcels {
     let list = filter.status.iter().fold(list, ListParcels::status);
     let list = filter.country.iter().fold(list, |list, country| list.country(*country));
     let list = filter.search.iter().fold(list, ListParcels::search);
-    filter.reference.iter().fold(list, ListParcels::reference)
+    let list = filter.reference.iter().fold(list, ListParcels::reference);
+    let list = filter.created_from.iter().fold(list, |list, from| list.created_from(*from));
+    filter.created_to.iter().fold(list, |list, to| list.created_to(*to))
 }
 
 fn page_outcome(Page { parcels, meta, .. }: Page) -> CommandOutcome {

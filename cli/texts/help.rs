@@ -65,6 +65,8 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("listed_reference", Text { en: "Only parcels whose reference or order ID begins with this, or ends with these 4 or more characters", es: "Solo paquetes cuya referencia o cuyo identificador de pedido empieza con este texto, o termina con estos 4 o más caracteres" }),
     ("wanted", Text { en: "Tracking number or reference, or a part of it as for parcel list --search", es: "Número de rastreo o referencia, o una parte como en parcel list --search" }),
     ("status", Text { en: "Only parcels with this status, for example IN_TRANSIT", es: "Solo paquetes con este estado, por ejemplo IN_TRANSIT" }),
+    ("created_from", Text { en: "Only parcels created on this day (UTC) or later, for example 2026-01-31", es: "Solo paquetes creados ese día (UTC) o después, por ejemplo 2026-01-31" }),
+    ("created_to", Text { en: "Only parcels created on this day (UTC) or before", es: "Solo paquetes creados ese día (UTC) o antes" }),
     ("destination", Text { en: "Only parcels to this country (ISO code), for example EC", es: "Solo paquetes con destino a este país (código ISO), por ejemplo EC" }),
     ("limit", Text { en: "Parcels per page, 1-100 [default: 20; with --all 100]", es: "Paquetes por página, 1-100 [por defecto: 20; con --all 100]" }),
     ("page", Text { en: "Page number [default: 1]", es: "Número de página [por defecto: 1]" }),

@@ -120,6 +120,38 @@ async fn a_list_is_filtered_by_status_and_country() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_the_parcels_created_from_one_day_to_another() {
+    let shop = TestShop::open().await;
+    for day in 5..=7 {
+        shop.create(&format!("SB-NUMBER-000{day}"));
+        shop.server.clock().advance(std::time::Duration::from_secs(86_400)).await;
+    }
+    for (days, expected) in [
+        ("--from 2026-01-06", vec!["SB-NUMBER-0007", "SB-NUMBER-0006"]),
+        ("--to 2026-01-06 --all", vec!["SB-NUMBER-0006", "SB-NUMBER-0005"]),
+        ("--from 2026-01-06 --to 2026-01-06", vec!["SB-NUMBER-0006"]),
+        ("--from 2026-01-07 --to 9999-12-31", vec!["SB-NUMBER-0007"]),
+        ("--from 2026-01-08", vec![]),
+    ] {
+        let output = shop.run(&format!("parcel list {days} -o json"));
+        assert_eq!((output.code, numbers(&output.json())), (0, to_strings(&expected)), "{days}");
+    }
+    for (days, says) in [
+        ("--from yesterday", "invalid value 'yesterday' for --from"),
+        ("--to 2026-02-30", "invalid value '2026-02-30' for --to"),
+        ("--to 2026-1-5", "invalid value '2026-1-5' for --to"),
+        ("--from +12026-01-05", "invalid value '+12026-01-05' for --from"),
+        ("--from 2026-01-06 --to 2026-01-05", "The date after --to is before"),
+    ] {
+        let output = shop.run(&format!("parcel list {days}"));
+        assert_eq!(output.code, 2, "{days}: {output:?}");
+        assert!(output.stderr.contains(says), "{days}: {output:?}");
+    }
+    let wrong = shop.run("parcel list --from 31/01/2026 --lang es");
+    assert!(wrong.stderr.contains("Escriba las fechas como 2026-01-31"), "{wrong:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_parcel_is_shown_by_any_unique_search_text() {
     let shop = shop_with_five_parcels().await;
     for text in ["SB-NUMBER-0005", "sb.number.0005", "shop-5", "0005"] {
