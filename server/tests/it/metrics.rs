@@ -5,6 +5,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use parcelo::Operation;
+use serde_json::json;
+
 use crate::{
     api::{Api, order_with_number, send},
     running::TestSetup,
@@ -32,6 +35,9 @@ async fn operators_see_requests_refusals_and_commits() {
         assert_eq!(api.create_parcel(&order_with_number(number, number)).await, number);
     }
     assert_eq!(api.get("/api/v1/tracking/SBEC0000000000000").await.status, 404);
+    assert_eq!(api.get("/api/v1/labels/SB-SUCCESS-0001/download").await.status, 200);
+    let batch = json!({"trackingNumbers": ["SB-SUCCESS-0001", "SB-SUCCESS-0002"]});
+    assert_eq!(api.post(Operation::BatchLabels.path(), &batch).await.status, 200);
     for _ in 0..50 {
         Api::new(running.sandbox()).get("/api/v1/health").await;
     }
@@ -56,6 +62,8 @@ async fn operators_see_requests_refusals_and_commits() {
     assert!((metric_value(&text, "parcelo_store_orders_total", &[]) - 2.0).abs() < 0.1);
     assert!(metric_value(&text, "parcelo_store_commits_total", &[]) >= 2.0);
     assert!((metric_value(&text, "parcelo_store_writable", &[]) - 1.0).abs() < 0.1);
+    let drawn = ["environment=\"sandbox\"", "format=\"PDF\""];
+    assert!((metric_value(&text, "parcelo_labels_total", &drawn) - 3.0).abs() < 0.1, "{text}");
     let admin = ["listener=\"operators\"", "operation=\"Admin\"", "code=\"ADMIN_AUTH_FAILED\""];
     assert!((metric_value(&text, "parcelo_requests_total", &admin) - 1.0).abs() < 0.1);
     assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");

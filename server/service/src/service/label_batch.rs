@@ -1,5 +1,7 @@
 //! Label batches: many labels as one file (docs/api.md, Download many labels).
 
+use std::sync::Arc;
+
 use parcelo_domain::{
     Refusal, Tenant,
     limit::{Admission, Quota},
@@ -11,10 +13,11 @@ use parcelo_types::{
     model::RejectedParcel,
 };
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{MutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Caller, Service,
+    fair_locks::FairLocks,
     parcels::{drawing_failed, split_item_error},
 };
 
@@ -22,13 +25,35 @@ use super::{
 /// milliseconds: more at once would leave no processor to other requests.
 const MAX_BATCHES_AT_ONCE: usize = 2;
 
+/// The permits to draw batches: one for each tenant, so that one with many keys leaves the other permit to the rest.
 #[derive(Debug)]
-pub(super) struct BatchPermits(Semaphore);
+pub(super) struct BatchPermits {
+    tenants: FairLocks,
+    all: Arc<Semaphore>,
+}
 
 impl Default for BatchPermits {
     fn default() -> Self {
-        Self(Semaphore::new(MAX_BATCHES_AT_ONCE))
+        let all = Arc::new(Semaphore::new(MAX_BATCHES_AT_ONCE));
+        Self { tenants: FairLocks::default(), all }
     }
+}
+
+impl BatchPermits {
+    /// Waits for a tenant's turn. It comes first, so that a tenant has one place in the queue of all.
+    async fn acquire(&self, tenant: Tenant) -> Result<BatchPermit<'_>, Refusal> {
+        let turn = self.tenants.lock(&tenant).await;
+        let permit = Arc::clone(&self.all).acquire_owned().await;
+        Ok(BatchPermit { _turn: turn, permit: permit.map_err(|_closed| Refusal::unavailable())? })
+    }
+}
+
+/// The permit to draw a batch. The turn is the tenant's; the other part stays with the thread that draws, also if the
+/// caller has hung up.
+#[derive(Debug)]
+struct BatchPermit<'p> {
+    _turn: Option<MutexGuard<'p, ()>>,
+    permit: OwnedSemaphorePermit,
 }
 
 /// A file of several labels.
@@ -68,8 +93,7 @@ impl Service {
         numbers: Vec<String>,
         format: LabelFormat,
     ) -> Result<LabelBatch, Refusal> {
-        let permit = self.label_batches.0.acquire().await;
-        let _permit = permit.map_err(|_closed| Refusal::unavailable())?;
+        let BatchPermit { _turn, permit } = self.label_batches.acquire(tenant).await?;
         let (mut labels, mut rejected) = (Vec::new(), Vec::new());
         for (index, number) in numbers.iter().enumerate() {
             match self.lay_out_label(tenant, number).await? {
@@ -86,10 +110,15 @@ impl Service {
             let details = json!({ "errors": rejected });
             return Err(Refusal::from(ErrorCode::LabelsRejected).with_details(details));
         }
+        let count = labels.len() as u64;
         // Drawing 100 labels would block this thread, and other requests with it, for too long.
-        let drawn =
-            tokio::task::spawn_blocking(move || parcelo_label::draw_all(&labels, format)).await;
-        let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(drawing_failed)?;
+        let drawn = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            parcelo_label::draw_all(&labels, format)
+        });
+        let drawn = drawn.await.map_err(|_panicked| ErrorCode::InternalError)?;
+        let bytes = drawn.map_err(drawing_failed)?;
+        self.metrics.count_labels(tenant.environment, format, count);
         Ok(LabelBatch { format, bytes })
     }
 
@@ -146,3 +175,29 @@ pub fn has_label(status: &ParcelStatus) -> bool {
 }
 
 type LayoutResult = Result<LabelLayout, (Refusal, Option<ParcelStatus>)>;
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use parcelo_domain::AccountRowId;
+    use parcelo_types::Environment;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tenant_draws_one_batch_at_a_time_and_leaves_a_permit_to_others() {
+        let permits = BatchPermits::default();
+        let tenant = |account| Tenant {
+            account: AccountRowId(account),
+            environment: Environment::Production,
+        };
+        let first = permits.acquire(tenant(1)).await.unwrap();
+        assert!(permits.acquire(tenant(1)).now_or_never().is_none());
+        let other = permits.acquire(tenant(2)).now_or_never().unwrap().unwrap();
+        assert!(permits.acquire(tenant(3)).now_or_never().is_none(), "two at once in all");
+        drop(other);
+        assert!(permits.acquire(tenant(3)).now_or_never().is_some());
+        drop(first);
+        assert!(permits.acquire(tenant(1)).now_or_never().is_some());
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parcelo_domain::{Millis, Refusal, Tenant, webhooks::DisabledBy};
 use parcelo_store::Backlog;
-use parcelo_types::Environment;
+use parcelo_types::{Environment, LabelFormat};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -31,6 +31,7 @@ pub struct Metrics {
     deliveries: Family<Labels<2>, Counter>,
     switched_off: Family<Labels<2>, Counter>,
     mails: Family<Labels<2>, Counter>,
+    labels: Family<Labels<2>, Counter>,
     clock_jumps: Counter,
 }
 
@@ -56,6 +57,7 @@ impl Default for Metrics {
             deliveries: Family::default(),
             switched_off: Family::default(),
             mails: Family::default(),
+            labels: Family::default(),
             clock_jumps: Counter::default(),
         }
     }
@@ -121,6 +123,12 @@ impl Metrics {
         self.mails.get_or_create(&labels).inc();
     }
 
+    /// Counts labels that were drawn, alone or in a batch.
+    pub(super) fn count_labels(&self, environment: Environment, format: LabelFormat, count: u64) {
+        let labels = [("environment", environment.code()), ("format", format.code())];
+        self.labels.get_or_create(&labels).inc_by(count);
+    }
+
     /// Counts a jump of the clock.
     pub(super) fn count_clock_jump(&self) {
         self.clock_jumps.inc();
@@ -143,6 +151,8 @@ impl Metrics {
         registry.register("webhooks_switched_off", switched_off, self.switched_off.clone());
         let mails = "Attempts to send e-mails, by outcome";
         registry.register("mails", mails, self.mails.clone());
+        let drawn = "Labels drawn, alone or in a file of several, by format";
+        registry.register("labels", drawn, self.labels.clone());
         let jumps = "Jumps of the machine's clock by more than a minute";
         registry.register("clock_jumps", jumps, self.clock_jumps.clone());
     }

@@ -10,6 +10,7 @@ pub mod credentials;
 mod dashboard;
 mod deliveries;
 pub mod endpoints;
+mod fair_locks;
 pub mod idempotency;
 mod key_cache;
 mod key_uses;
@@ -22,7 +23,6 @@ mod mails;
 mod manifests;
 mod metrics;
 mod orders;
-mod parcel_locks;
 mod parcels;
 mod request_base_url;
 mod request_counts;
@@ -72,7 +72,7 @@ pub struct Service {
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<ApiKeyRecord>,
     carriers: key_cache::KeyCache<CarrierKeyRecord>,
-    parcel_locks: parcel_locks::ParcelLocks,
+    parcel_locks: fair_locks::FairLocks,
     key_uses: key_uses::KeyUses,
     legacy_uses: legacy::UnsavedUses,
     metrics: Metrics,
@@ -113,7 +113,7 @@ impl Service {
             limiter: limiter::Limiter::default(),
             callers: key_cache::KeyCache::default(),
             carriers: key_cache::KeyCache::default(),
-            parcel_locks: parcel_locks::ParcelLocks::default(),
+            parcel_locks: fair_locks::FairLocks::default(),
             key_uses: key_uses::KeyUses::default(),
             legacy_uses: legacy::UnsavedUses::default(),
             metrics: Metrics::default(),

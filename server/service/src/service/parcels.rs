@@ -227,7 +227,9 @@ impl Service {
             self.warn_about_local_link(environment);
             parcelo_label::draw(data, format)
         };
-        self.draw_document(parcel, order, (format, draw)).await
+        let label = self.draw_document(parcel, order, (format, draw)).await?;
+        self.metrics.count_labels(environment, format, 1);
+        Ok(label)
     }
 
     pub(super) fn warn_about_local_link(&self, environment: parcelo_types::Environment) {
