@@ -188,8 +188,10 @@ pub(crate) struct Validate {
 pub(crate) struct Template {
     #[arg(long, value_name = "CODE", default_value = "EC", value_parser = SuggestedValues(countries))]
     pub(crate) country: String,
-    #[arg(long)]
+    #[arg(long, conflicts_with = "copied")]
     pub(crate) csv: bool,
+    #[arg(id = "copied", long = "from", value_name = "NUMBER", conflicts_with = "country")]
+    pub(crate) from: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -102,10 +102,14 @@ impl Resolver {
                 Ok(ResolvedCommand::Validate(self.order_input(&validate.files, &validate.set)?))
             }
             Order::Import(import) => self.resolve_import(import),
-            Order::Template(template) if template.csv => Ok(ResolvedCommand::CsvTemplate),
-            Order::Template(template) => {
-                Ok(ResolvedCommand::Template(parse_country(&template.country)?))
-            }
+            Order::Template(template) => match template.from {
+                Some(number) => {
+                    let number = requests::parse_number(&number)?;
+                    Ok(ResolvedCommand::CopyOrder(self.client()?, number))
+                }
+                None if template.csv => Ok(ResolvedCommand::CsvTemplate),
+                None => Ok(ResolvedCommand::Template(parse_country(&template.country)?)),
+            },
         }
     }
 

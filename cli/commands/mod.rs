@@ -64,6 +64,7 @@ pub(crate) enum ResolvedCommand {
     Validate(OrderInput),
     Template(CountryCode),
     CsvTemplate,
+    CopyOrder(Client, TrackingNumber),
     Import(Client, Box<ImportPlan>, Origin, OutputOptions),
     /// A template of a column map, for a file or from a preset.
     MapTemplate(Source, Option<Encoding>, Option<Preset>, Language),
@@ -103,6 +104,7 @@ pub(crate) fn run(resolved: ResolvedCommand) -> Result<CommandOutcome, Failure> 
         ResolvedCommand::Validate(orders) => validate::validate(&orders),
         ResolvedCommand::Template(country) => template::show(country),
         ResolvedCommand::CsvTemplate => template::csv(),
+        ResolvedCommand::CopyOrder(client, number) => block_on(template::copy(&client, &number)),
         ResolvedCommand::MapTemplate(source, encoding, preset, language) => {
             import::map_template(&source, encoding, preset, language)
         }

@@ -1,10 +1,11 @@
-//! `order template`: a valid sample order, with real places and invented people.
+//! `order template`: a valid sample order, with real places and invented people, or a copy of an earlier order.
 
 use parcelo::{
-    CountryCode, CustomsInfo, Decimal, Error, IdType, IdempotencyKey, OrderRequest, Product,
-    Receiver, ReceiverAddress, Sender, SenderAddress,
+    Client, CountryCode, CustomsInfo, Decimal, Error, IdType, IdempotencyKey, OrderRequest, Product,
+    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber,
 };
 
+use super::call;
 use crate::{
     failure::Failure,
     import,
@@ -122,6 +123,19 @@ pub(super) fn show(country: CountryCode) -> Result<CommandOutcome, Failure> {
     let order = order(country, IdempotencyKey::random())?;
     let outcome = CommandOutcome::with(Results::Sample(Box::new(order)));
     Ok(outcome.note(about).note(texts::SAMPLE_KEY).note(texts::SAMPLE_FIELDS))
+}
+
+/// Fetches the order of a parcel, as a new order: without what names the earlier one alone, and with a key of its own.
+pub(super) async fn copy(
+    client: &Client,
+    number: &TrackingNumber,
+) -> Result<CommandOutcome, Failure> {
+    let mut order = call::execute_read(client.orders().get(number)).await?.into_inner();
+    order.idempotency_key = IdempotencyKey::random();
+    (order.tracking_number, order.external_order_id) = (None, None);
+    Ok(CommandOutcome::with(Results::Sample(Box::new(order)))
+        .note(texts::COPIED_ORDER.with(&[("number", number.as_str())]))
+        .note(texts::SAMPLE_KEY))
 }
 
 /// Returns a CSV file for `order import` with every column and one order.

@@ -12,6 +12,7 @@ async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
     let dir = Workdir::new(TestShop::open().await.key.secret(), &fake_servers::unused_address());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
+        ("order template --from SB-SUCCESS-0001", "GET", "/api/v1/parcels/SB-SUCCESS-0001/order"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
         ("manifest submit SB-SUCCESS-0001 --awb 176-12345675", "POST", "/api/v1/manifests/submit"),
         ("manifest show man_1", "GET", "/api/v1/manifests/man_1"),

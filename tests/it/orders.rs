@@ -457,6 +457,39 @@ fn every_template_is_valid_unchanged() {
     assert_eq!(dir.run("order template").json()["receiver"]["address"]["country"], "EC");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_copies_an_earlier_order_with_a_new_key() {
+    let shop = TestShop::open().await;
+    let mut sent = order("SB-SUCCESS-0001");
+    sent["externalOrderId"] = json!("shop-1");
+    sent["customerReference"] = json!("PO-1");
+    shop.dir.write("new.json", &sent);
+    assert_eq!(shop.run("order create new.json").code, 0);
+    let copy = shop.run("order template --from SB-SUCCESS-0001");
+    assert_eq!(copy.code, 0, "{copy:?}");
+    assert!(copy.stderr.contains("The order of SB-SUCCESS-0001"), "{copy:?}");
+    let copied = copy.json();
+    assert_ne!(copied["idempotencyKey"], sent["idempotencyKey"]);
+    for dropped in ["trackingNumber", "externalOrderId"] {
+        assert_eq!(copied[dropped], Value::Null, "{dropped}");
+    }
+    for kept in ["customerReference", "sender", "receiver", "customsInfo"] {
+        assert_eq!(copied[kept], sent[kept], "{kept}");
+    }
+    let created = shop.dir.run_with("order create - -o json", &[], copy.text());
+    assert_eq!(created.code, 0, "{created:?}");
+    assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 2);
+
+    shop.run("order template --from SB-UNKNOWN-0001 -o json").assert_error(5, "PARCEL_NOT_FOUND");
+    assert_eq!(shop.run("order template --from shop-1").code, 3, "it is no tracking number");
+    for other in ["--country CO", "--csv"] {
+        let both = shop.run(&format!("order template --from SB-SUCCESS-0001 {other}"));
+        assert_eq!(both.code, 2, "{both:?}");
+    }
+    let spanish = shop.run("order template --from SB-SUCCESS-0001 --lang es");
+    assert!(spanish.stderr.contains("El pedido de SB-SUCCESS-0001"), "{spanish:?}");
+}
+
 #[test]
 fn a_template_has_a_new_key_and_an_explanation() {
     let dir = offline_dir();

@@ -1,20 +1,20 @@
-//! Creating, finding and voiding orders.
+//! Creating, finding, reading and voiding orders.
 
 use parcelo_types::{
-    Operation, OrderRequest, VoidManyRequest, VoidRequest,
+    Operation, OrderRequest, TrackingNumber, VoidManyRequest, VoidRequest,
     model::{CreatedOrder, ErrorBody, ParcelSummary, Row, VoidResult, VoidedOrders},
 };
 
 use super::{Call, Client, CreateMany, Error, ListParcels, Reply, request::UnsentRequest};
 
-/// Creating, finding and voiding orders; from [`Client::orders`].
+/// Creating, finding, reading and voiding orders; from [`Client::orders`].
 #[derive(Debug, Clone)]
 pub struct Orders {
     client: Client,
 }
 
 impl Client {
-    /// Returns the calls for orders: create one or many, find and void them.
+    /// Returns the calls for orders: create one or many, find, read and void them.
     pub fn orders(&self) -> Orders {
         Orders { client: self.clone() }
     }
@@ -126,6 +126,29 @@ impl Orders {
         Call::composed(self.client.clone(), move |client| {
             collect(client.parcels().list().external_order_id(&*id))
         })
+    }
+
+    /// Reads the order of a parcel as it was accepted, with its idempotency key, also after it was voided.
+    ///
+    /// Errors: `NotFound`, and those of every call.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
+    /// use parcelo::{IdempotencyKey, TrackingNumber};
+    ///
+    /// let earlier = client.orders().get(&TrackingNumber::parse("SB-SUCCESS-0001")?).await?;
+    /// // The same again: another order, so with another key.
+    /// let mut again = earlier.into_inner();
+    /// (again.idempotency_key, again.tracking_number) = (IdempotencyKey::random(), None);
+    /// client.orders().create(&again).await?;
+    /// # assert_eq!(client.parcels().list().await?.meta.total, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get(&self, number: &TrackingNumber) -> Call<Reply<OrderRequest>> {
+        let unsent = UnsentRequest::new(&self.client, Operation::GetOrder);
+        Call::enveloped(&self.client, Ok(unsent.path_parameter(number.as_str())))
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.

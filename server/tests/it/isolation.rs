@@ -100,6 +100,7 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
         Operation::GetTracking
         | Operation::GetLabel
         | Operation::DownloadLabel
+        | Operation::GetOrder
         | Operation::DownloadInvoice => api.get(&of(number)).await,
         Operation::PushCarrierEvents => {
             let event = json!({ "eventId": "e-1", "trackingNumber": number, "status": "IN_TRANSIT",

@@ -31,6 +31,26 @@ async fn an_order_becomes_a_labelled_parcel() {
 }
 
 #[tokio::test]
+async fn an_order_is_read_as_it_was_accepted_even_after_a_void() {
+    let (server, api) = start_with_key().await;
+    let sent = order_with_number("order-0001", "SB-NORMAL-0001");
+    api.create(&with(sent.clone(), "/reciever", json!({}))).await;
+    let path = Operation::GetOrder.path_of("SB-NORMAL-0001");
+    let read = api.get(&path).await.json();
+    assert_eq!(read["data"]["parcelDetails"]["currency"], "USD", "{read}");
+    for (field, value) in sent.as_object().unwrap().iter().filter(|(name, _)| *name != "parcelDetails") {
+        assert_eq!(&read["data"][field], value, "{field}");
+    }
+    assert_eq!(read["data"].get("reciever"), None, "only what was accepted: {read}");
+    api.void("SB-NORMAL-0001").await;
+    assert_eq!(api.get(&path).await.json()["data"], read["data"]);
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    assert_eq!(other.get(&path).await.refusal(), (404, "PARCEL_NOT_FOUND"));
+    let absent = Operation::GetOrder.path_of("SB-ABSENT-0001");
+    assert_eq!(api.get(&absent).await.refusal(), (404, "PARCEL_NOT_FOUND"));
+}
+
+#[tokio::test]
 async fn a_given_number_is_kept_and_warnings_are_returned() {
     let (_server, api) = start_with_key().await;
     let order = with(order_with_number("order-0001", "sb-Mixed-Case-1"), "/reciever", json!({}));

@@ -103,6 +103,8 @@ operations! {
     CreateOrder: Post "/api/v1/orders/create", ApiKey, Required;
     /// Void up to 100 orders.
     VoidOrders: Post "/api/v1/orders/void", ApiKey, Required;
+    /// Read an order as it was accepted.
+    GetOrder: Get "/api/v1/parcels/{trackingNumber}/order", ApiKey, Reads;
     /// Submit a manifest under an air waybill.
     SubmitManifest: Post "/api/v1/manifests/submit", ApiKey, Optional;
     /// Read a manifest.

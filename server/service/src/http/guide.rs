@@ -20,6 +20,7 @@ const GROUPS: &[Group] = &[
     ("Orders", "Pedidos", &[
         (Operation::CreateOrder, "Creates an order with its label.", "Crea un pedido con su etiqueta."),
         (Operation::VoidOrders, "Voids up to 100 orders.", "Anula hasta 100 pedidos."),
+        (Operation::GetOrder, "Reads an order as it was accepted.", "Lee un pedido tal como se aceptó."),
         (Operation::ListParcels, "Lists parcels, newest first.", "Lista los paquetes, los más recientes primero."),
     ]),
     ("Labels and papers", "Etiquetas y documentos", &[

@@ -1,11 +1,15 @@
-//! Orders: POST /api/v1/orders/create and /api/v1/orders/void.
+//! Orders: POST /api/v1/orders/create and /api/v1/orders/void, GET /api/v1/parcels/{trackingNumber}/order.
 
 use axum::{
     Extension,
-    extract::{Request, State},
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::Response,
 };
 
-use super::{Api, HttpRefusal, body, response::RequestId};
+use super::{
+    Api, HttpRefusal, body,
+    response::{self, RequestId},
+};
 use crate::service::{Caller, KeyedRequest, WriteResponse};
 
 /// Handles POST /api/v1/orders/create.
@@ -31,6 +35,17 @@ pub(super) async fn void(
     let body = body::json_object(request).await?;
     let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.void_orders(&caller, request).await?)
+}
+
+/// Handles GET /api/v1/parcels/{trackingNumber}/order.
+pub(super) async fn get(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, HttpRefusal> {
+    let order = api.service.get_order(&caller, &body::path_parameter(path)).await?;
+    Ok(response::enveloped(order, id))
 }
 
 /// The description of these calls for the OpenAPI document.
@@ -76,6 +91,9 @@ pub(super) mod description {
                         .with_replay_header(),
                 )
                 .with_refusals(&[ParcelNotFound, ParcelNotVoidable, VoidFailed]),
+            Call::new(Operation::GetOrder, "Read an order as it was accepted")
+                .with_data::<OrderRequest>("200", "The order, with its addresses and items.")
+                .with_refusals(&[ParcelNotFound]),
         ]
     }
 }

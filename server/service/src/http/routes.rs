@@ -33,6 +33,7 @@ fn api_v1() -> Area {
         .with_fallback_under("/api")
         .operation(Operation::CreateOrder, orders::create)
         .operation(Operation::VoidOrders, orders::void)
+        .operation(Operation::GetOrder, orders::get)
         .operation(Operation::SubmitManifest, manifests::submit)
         .operation(Operation::GetManifest, manifests::get)
         .operation(Operation::GetTracking, tracking::get)

@@ -46,6 +46,12 @@ impl Service {
         self.commit_order(caller, accepted, idempotency, now).await
     }
 
+    /// Returns the order of one of the caller's parcels, as it was accepted (docs/api.md, Read an order).
+    pub async fn get_order(&self, caller: &Caller, number: &str) -> Result<OrderRequest, Refusal> {
+        let (_, stored) = self.load_owned_parcel_with_order(caller.tenant(), number).await?;
+        Ok(stored.order)
+    }
+
     /// Voids the orders that a request names (docs/api.md, Void orders).
     pub async fn void_orders(
         &self,
