@@ -17,6 +17,7 @@ mod input;
 mod order_check;
 mod order_fields;
 mod output;
+mod pdf_join;
 mod profiles;
 mod requests;
 mod resolve;

@@ -229,9 +229,9 @@ texts! {
     MERGED_PNG = "A PNG file has one label: it cannot be merged.", "Un archivo PNG tiene una sola etiqueta: no se puede combinar.";
     MERGE_AS_PDF = "Use a .pdf or .zpl file with --merge, or add --format pdf or zpl.", "Indique en --merge un archivo .pdf o .zpl, o agregue --format pdf o zpl.";
     MERGE_TO_STDOUT = "--merge needs a file: standard output is used for the result.", "--merge necesita un archivo: la salida estándar se usa para el resultado.";
-    MANY_TO_STDOUT = "A PDF has at most 100 labels.", "Un PDF tiene como máximo 100 etiquetas.";
-    MERGE_TO_FILE = "Use --merge FILE.pdf, which saves FILE-1.pdf, FILE-2.pdf and so on, with up to 100 labels each, or add --format zpl.", "Use --merge ARCHIVO.pdf, que guarda ARCHIVO-1.pdf, ARCHIVO-2.pdf, etc., con un máximo de 100 etiquetas cada uno, o agregue --format zpl.";
-    SEVERAL_FILES = "A file has at most 100 labels, so these are numbered.", "Un archivo tiene como máximo 100 etiquetas; por eso los archivos están numerados.";
+    NOT_JOINED = "The labels cannot be joined: the service's files are not as this version expects them.", "No se pueden unir las etiquetas: los archivos del servicio no son como esta versión los espera.";
+    MERGE_TO_FILE = "Use --merge FILE.pdf or --merge FILE.zpl.", "Use --merge ARCHIVO.pdf o --merge ARCHIVO.zpl.";
+    MERGE_FEWER = "Merge 100 labels at a time, use --format zpl, or update parcelo.", "Combine 100 etiquetas a la vez, use --format zpl o actualice parcelo.";
     REMOVE_LABELS = "Remove these numbers and try again; no label of this file was saved.", "Quite estos números e inténtelo de nuevo; no se guardó ninguna etiqueta de este archivo.";
     SEVERAL_TO_STDOUT = "Several labels can be written to standard output as ZPL only.", "Varias etiquetas solo se pueden escribir en la salida estándar como ZPL.";
     ZPL_OR_DIRECTORY = "Add --format zpl, or use --dir DIR.", "Agregue --format zpl o use --dir DIRECTORIO.";

@@ -102,7 +102,7 @@ pub(super) async fn import(
     };
     let file = texts::RESULTS_IN.with(&[("file", &*plan.results().to_string_lossy())]);
     let failure = failure_for(&counts, stop, &done.and(&file)).or(merged.failure);
-    notes.extend(merged.notes);
+    notes.extend(merged.note);
     Ok(CommandOutcome { notes, failure, ..outcome(results) })
 }
 
@@ -132,7 +132,7 @@ async fn check_parcels_exist(
 /// The outcome of merging all labels into one file.
 #[derive(Default)]
 struct MergeOutcome {
-    notes: Vec<Message>,
+    note: Option<Message>,
     failure: Option<Failure>,
 }
 
@@ -143,14 +143,19 @@ async fn merge(
     file: (&Path, LabelFormat),
 ) -> Result<MergeOutcome, Failure> {
     let numbers = results.tracking_numbers().map_err(|err| temp_file_failure(&err))?;
-    let (saved, failure) = super::merge::save(client, &numbers, file).await;
-    let note = |saved: SavedLabels| {
-        let (labels, file) = (saved.labels.to_string(), saved.file.to_string_lossy().into_owned());
-        texts::MERGED_LABELS.with(&[("labels", &*labels), ("file", &*file)])
-    };
-    let mut notes: Vec<_> = saved.into_iter().map(note).collect();
-    notes.extend(failure.as_ref().map(|err| Message::from(texts::NOT_MERGED).and(&err.message)));
-    Ok(MergeOutcome { notes, failure })
+    if numbers.is_empty() {
+        return Ok(MergeOutcome::default());
+    }
+    Ok(match super::merge::save(client, &numbers, file).await {
+        Ok(SavedLabels { labels, file, .. }) => {
+            let values = [("labels", &*labels.to_string()), ("file", &*file.to_string_lossy())];
+            MergeOutcome { note: Some(texts::MERGED_LABELS.with(&values)), failure: None }
+        }
+        Err(failure) => {
+            let note = Message::from(texts::NOT_MERGED).and(&failure.message);
+            MergeOutcome { note: Some(note), failure: Some(failure) }
+        }
+    })
 }
 
 fn outcome(results: ImportResults) -> CommandOutcome {

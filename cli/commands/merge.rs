@@ -1,18 +1,23 @@
 //! Many labels as one file, in their order.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use parcelo::{Client, LabelFormat, TrackingNumber};
 
 use super::{call, label, label::WantedLabels};
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
+    pdf_join,
     results::{CommandOutcome, FoundItems, Results, SavedLabels},
     texts,
 };
 
-/// Maximum number of labels in a request, and so in a PDF, because joining PDFs would need another library.
-const MAX_MERGED: usize = 100;
+/// Maximum number of labels in a request.
+const MAX_BATCH: usize = 100;
 
 /// The file for all labels; standard output if `path` is `None`.
 #[derive(Debug)]
@@ -29,52 +34,64 @@ pub(super) async fn get(
 ) -> Result<CommandOutcome, Failure> {
     let numbers = &*wanted.numbers(client).await?;
     let Some(path) = path else {
-        if *format == LabelFormat::Pdf && numbers.len() > MAX_MERGED {
-            return Err(Failure::usage(texts::MANY_TO_STDOUT, texts::MERGE_TO_FILE));
-        }
-        let mut labels = Vec::new();
-        for part in numbers.chunks(MAX_MERGED) {
-            labels.extend(call::execute_read(client.labels().batch(part, *format).bytes()).await?);
-        }
-        return Ok(CommandOutcome::with(Results::Raw(labels)));
+        return Ok(CommandOutcome::with(Results::Raw(download(client, numbers, *format).await?)));
     };
-    let (found, failure) = save(client, numbers, (path, *format)).await;
-    if found.is_empty()
-        && let Some(failure) = failure
-    {
-        return Err(failure);
-    }
-    let requested_count = numbers.len().div_ceil(MAX_MERGED);
-    let done = CommandOutcome::report(FoundItems { requested_count, found }).failing(failure);
-    Ok(if requested_count > 1 { done.note(texts::SEVERAL_FILES) } else { done })
+    let saved = save(client, numbers, (path, *format)).await?;
+    Ok(CommandOutcome::report(FoundItems { requested_count: 1, found: vec![saved] }))
 }
 
-/// Saves labels as one file, or as numbered files if there are too many for one. If a file cannot be saved, the failure
-/// is that of the first such file.
+/// Saves all labels as one file, or none.
 pub(super) async fn save(
     client: &Client,
     numbers: &[TrackingNumber],
-    (path, format): (&Path, LabelFormat),
-) -> (Vec<SavedLabels>, Option<Failure>) {
-    let mut saved = Vec::new();
-    for (index, part) in numbers.chunks(MAX_MERGED).enumerate() {
-        let file =
-            if numbers.len() > MAX_MERGED { numbered_path(path, index + 1) } else { path.into() };
-        match label::save_file(client.labels().batch(part, format), &file).await {
-            Ok(bytes) => saved.push(SavedLabels { labels: part.len(), format, file, bytes }),
-            Err(failure) => return (saved, Some(failure)),
-        }
-    }
-    (saved, None)
+    (file, format): (&Path, LabelFormat),
+) -> Result<SavedLabels, Failure> {
+    let bytes = if numbers.len() > MAX_BATCH {
+        let labels = download(client, numbers, format).await?;
+        write(file, &labels)
+            .map_err(|err| Failure::for_unwritable_file(&file.to_string_lossy(), &err))?;
+        labels.len() as u64
+    } else {
+        label::save_file(client.labels().batch(numbers, format), file).await?
+    };
+    Ok(SavedLabels { labels: numbers.len(), format, file: file.to_owned(), bytes })
 }
 
-/// Returns `labels-2.pdf` for `labels.pdf`.
-fn numbered_path(path: &Path, number: usize) -> PathBuf {
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
+/// Downloads labels, 100 in each request, and joins them.
+async fn download(
+    client: &Client,
+    numbers: &[TrackingNumber],
+    format: LabelFormat,
+) -> Result<Vec<u8>, Failure> {
+    let mut parts = Vec::new();
+    for part in numbers.chunks(MAX_BATCH) {
+        parts.push(call::execute_read(client.labels().batch(part, format).bytes()).await?);
     }
-    path.with_file_name(name)
+    match &*parts {
+        [only] => Ok(only.to_vec()),
+        _ if format != LabelFormat::Pdf => Ok(parts.concat()),
+        _ => pdf_join::join(&parts).ok_or_else(|| {
+            let failure = Failure::new(Exit::NotExecuted, "UNEXPECTED_ANSWER", texts::NOT_JOINED);
+            failure.hint(texts::MERGE_FEWER)
+        }),
+    }
+}
+
+/// Writes a file so that it is complete or does not exist. A pipe or a device is written to directly.
+fn write(file: &Path, labels: &[u8]) -> io::Result<()> {
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    if target.metadata().is_ok_and(|found| !found.is_file()) {
+        return fs::write(target, labels);
+    }
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut draft = tempfile::Builder::new();
+    draft.prefix(".labels-");
+    // As any new file, so that the user of a print queue can read it.
+    #[cfg(unix)]
+    draft.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut draft = draft.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    draft.write_all(labels)?;
+    draft.as_file().sync_all()?;
+    draft.persist(target)?;
+    Ok(())
 }

@@ -76,16 +76,28 @@ fn import(dir: &Workdir) -> Vec<String> {
     numbers.filter(|number| !number.is_empty()).collect()
 }
 
+fn count_pages(pdf: &[u8]) -> usize {
+    pdf.windows(b"/Type/Page/".len()).filter(|bytes| bytes == b"/Type/Page/").count()
+}
+
+/// Saves the invoices for customs, one for each parcel.
+fn save_invoices(dir: &Workdir, numbers: &[String]) {
+    let output = dir.run_with("invoice get - --dir invoices -o csv", &[], &numbers.join("\n"));
+    assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
+    let saved = records(&output.stdout);
+    let saved: Vec<_> = saved.iter().map(|row| row["trackingNumber"].clone()).collect();
+    assert_eq!(saved, numbers);
+    for number in numbers {
+        assert_eq!(count_pages(&dir.read(&format!("invoices/invoice-{number}.pdf"))), 1);
+    }
+}
+
 /// Checks that the merged file has the label of each parcel once, on a page of its own, in the order of the file.
 fn assert_merged(dir: &Workdir, numbers: &[String]) {
-    let pages = |name: &str| {
-        let file = dir.read(name);
-        file.windows(b"/Type/Page/".len()).filter(|bytes| bytes == b"/Type/Page/").count()
-    };
-    assert_eq!((pages("day-1.pdf"), pages("day-2.pdf")), (100, numbers.len() - 100));
-    let output = dir.run(&format!("label get {} --merge again.pdf", numbers[..100].join(" ")));
+    assert_eq!(count_pages(&dir.read("day.pdf")), numbers.len());
+    let output = dir.run(&format!("label get {} --merge again.pdf", numbers.join(" ")));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(dir.read("again.pdf") == dir.read("day-1.pdf"));
+    assert!(dir.read("again.pdf") == dir.read("day.pdf"));
     // Labels for a printer are text and contain the tracking number.
     let output = dir.run(&format!("label get {} -f zpl --merge -", numbers[100..].join(" ")));
     let labels = output.text().split("^XA").skip(1).zip(&numbers[100..]);
@@ -172,6 +184,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     assert_eq!(numbers.len(), export::ORDERS as usize - 3);
     assert_merged(&dir, &numbers);
     submit_manifest(&dir, &numbers);
+    save_invoices(&dir, &numbers);
 
     // Noon: the carrier has the parcels, and every receiver gets an e-mail.
     assert_eq!(server.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);

@@ -141,16 +141,31 @@ async fn a_merge_with_a_missing_label_saves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_than_a_hundred_labels_become_numbered_files() {
+async fn more_than_a_hundred_labels_are_one_file_too() {
     let shop = TestShop::open().await;
-    let numbers = shop.server.seed_parcels(101).await;
+    let numbers = shop.server.seed_parcels(201).await;
     let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-    let output = shop.run(&format!("label get {} --merge day.zpl", numbers.join(" ")));
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.stderr.contains("at most 100 labels"), "{output:?}");
-    let count = |file: &str| String::from_utf8(shop.dir.read(file)).unwrap().matches("^XA").count();
-    assert_eq!((count("day-1.zpl"), count("day-2.zpl")), (100, 1));
-    assert!(!shop.dir.path("day.zpl").exists());
+    let get = format!("label get {} --merge", numbers.join(" "));
+    for (name, mark) in [("day.zpl", "^XA"), ("day.pdf", "/Type/Page/")] {
+        let output = shop.run(&format!("{get} {name} -o json"));
+        assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
+        let file = shop.dir.read(name);
+        let saved = &output.json();
+        assert_eq!((&saved["labels"], &saved["bytes"]), (&json!(201), &json!(file.len())));
+        assert_eq!(String::from_utf8_lossy(&file).matches(mark).count(), 201, "{name}");
+        let format = name.rsplit('.').next().unwrap();
+        let printed = shop.run(&format!("{get} - --format {format}")).stdout;
+        assert!(printed == file, "{name}");
+    }
+    let last = numbers.last().unwrap();
+    let last = shop.run(&format!("label get {last} -f zpl -d -")).stdout;
+    assert!(shop.dir.read("day.zpl").ends_with(&last), "in their order");
+    // One label is missing, so there is no file.
+    assert_eq!(shop.run(&format!("order void {}", numbers[150])).code, 0);
+    let output = shop.run(&format!("{get} other.pdf"));
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(output.stderr.contains(&numbers[150]), "{output:?}");
+    assert!(!shop.dir.path("other.pdf").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
