@@ -17,7 +17,8 @@ pub(crate) fn join(files: &[impl AsRef<[u8]>]) -> Option<Vec<u8>> {
         let file = File::read(file.as_ref())?;
         let (root, _) = split_stream(file.objects.get(&file.root)?)?;
         let tree = reference_after(root, "/Pages ")?;
-        let old_ids: Vec<usize> = file.objects.keys().copied().filter(|id| *id != file.root).collect();
+        let old_ids: Vec<usize> =
+            file.objects.keys().copied().filter(|id| *id != file.root).collect();
         let new_ids: BTreeMap<usize, usize> = old_ids.iter().copied().zip(next_id..).collect();
         next_id += old_ids.len();
         for (old_id, new_id) in &new_ids {
@@ -31,7 +32,9 @@ pub(crate) fn join(files: &[impl AsRef<[u8]>]) -> Option<Vec<u8>> {
             }
             joined.add(*new_id, &text, stream)?;
         }
-        let of_first = || renumber(root, |id| if id == tree { Some(PAGES) } else { new_ids.get(&id).copied() });
+        let of_first = || {
+            renumber(root, |id| if id == tree { Some(PAGES) } else { new_ids.get(&id).copied() })
+        };
         catalog = catalog.or_else(of_first);
     }
     joined.add(CATALOG, &catalog?, b"")?;
@@ -60,7 +63,8 @@ impl Joined {
         for offset in self.offsets.values() {
             write!(self.bytes, "{offset:010} 00000 n\r\n").ok()?;
         }
-        let trailer = format!("trailer\n<</Size {size}/Root {CATALOG} 0 R>>\nstartxref\n{start}\n%%EOF");
+        let trailer =
+            format!("trailer\n<</Size {size}/Root {CATALOG} 0 R>>\nstartxref\n{start}\n%%EOF");
         self.bytes.extend_from_slice(trailer.as_bytes());
         Some(self.bytes)
     }
@@ -88,7 +92,10 @@ impl<'f> File<'f> {
             let object = file.get(*offset..end)?;
             Some((*id, object.strip_prefix(format!("{id} 0 obj\n").as_bytes())?))
         });
-        Some(Self { objects: objects.collect::<Option<_>>()?, root: reference_after(table, "/Root ")? })
+        Some(Self {
+            objects: objects.collect::<Option<_>>()?,
+            root: reference_after(table, "/Root ")?,
+        })
     }
 }
 
@@ -145,8 +152,8 @@ mod tests {
             let (page, _) = text(id);
             match page.split_once("/Kids[") {
                 Some((_, kids)) => {
-                    let kids = kids.split_once(']').unwrap().0.split(" 0 R");
-                    open.extend(kids.filter_map(|kid| kid.trim().parse::<usize>().ok()).rev());
+                    let kids = kids.split_once(']').unwrap().0.rsplit(" 0 R");
+                    open.extend(kids.filter_map(|kid| kid.trim().parse::<usize>().ok()));
                 }
                 None => found.push(text(reference_after(page, "/Contents ").unwrap()).1.to_vec()),
             }
@@ -169,7 +176,9 @@ mod tests {
     #[test]
     fn what_is_no_file_of_the_service_is_refused_without_a_panic() {
         assert_eq!(join(&[] as &[&[u8]]), None);
-        for wrong in [&b""[..], b"%PDF-1.7\nstartxref\n9\n%%EOF", b"startxref\n99999999999999999999"] {
+        for wrong in
+            [&b""[..], b"%PDF-1.7\nstartxref\n9\n%%EOF", b"startxref\n99999999999999999999"]
+        {
             assert_eq!(join(&[LABEL, wrong]), None);
         }
         for end in 0..LABEL.len() - "\n%%EOF".len() {

@@ -275,9 +275,9 @@ fn parse_country(code: &str) -> Result<CountryCode, Failure> {
 }
 
 fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
-    let first = list.from.as_deref().map(|date| parse_date("--from", date)).transpose()?;
-    let last = list.to.as_deref().map(|date| parse_date("--to", date)).transpose()?;
-    if first.zip(last).is_some_and(|(first, last)| last < first) {
+    let from = list.from.as_deref().map(|date| parse_date("--from", date)).transpose()?;
+    let to = list.to.as_deref().map(|date| parse_date("--to", date)).transpose()?;
+    if from.zip(to).is_some_and(|(from, to)| to < from) {
         return Err(Failure::usage(texts::LAST_DAY_BEFORE_FIRST, texts::SEE_HELP));
     }
     let begin = |date: NaiveDate| date.and_time(NaiveTime::MIN).and_utc();
@@ -286,9 +286,12 @@ fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
         country: list.country.as_deref().map(parse_country).transpose()?,
         search: list.search.clone(),
         reference: list.reference.clone(),
-        created_from: first.map(begin),
+        created_from: from.map(begin),
         // The last day is included. Times end with the year 9999, so its last day needs no end.
-        created_to: last.and_then(|date| date.succ_opt()).filter(|date| date.year() < 10_000).map(begin),
+        created_to: to
+            .and_then(|date| date.succ_opt())
+            .filter(|date| date.year() < 10_000)
+            .map(begin),
     })
 }
 

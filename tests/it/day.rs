@@ -8,6 +8,7 @@ mod relay;
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    path::PathBuf,
 };
 
 use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, Webhook};
@@ -145,6 +146,18 @@ async fn status_event(
     }
 }
 
+/// Keeps the day's files for programs that are not ours (`tests/oracles/day.py`), if they have a folder.
+fn keep_files(dir: &Workdir) {
+    let Some(folder) = std::env::var_os("PARCELO_DAY").map(PathBuf::from) else { return };
+    fs::create_dir_all(folder.join("invoices")).unwrap();
+    fs::write(folder.join("parcels.csv"), dir.run("parcel list --all -o csv").stdout).unwrap();
+    fs::copy(dir.path("out/orders.csv.results.csv"), folder.join("results.csv")).unwrap();
+    fs::copy(dir.path("day.pdf"), folder.join("day.pdf")).unwrap();
+    for invoice in fs::read_dir(dir.path("invoices")).unwrap().map(Result::unwrap) {
+        fs::copy(invoice.path(), folder.join("invoices").join(invoice.file_name())).unwrap();
+    }
+}
+
 /// Exports the parcel list in the evening and imports it: every row leads to an existing order.
 fn export_and_import(dir: &Workdir, numbers: &[String]) {
     let rows = list_parcels(dir, "");
@@ -228,6 +241,7 @@ async fn a_day_from_export_to_a_parcel_held_by_customs() {
     assert!(overview.contains("Needs attention"), "{overview}");
     assert!(overview.contains("/dashboard/exceptions"), "{overview}");
 
+    keep_files(&dir);
     export_and_import(&dir, &numbers);
     // The receiver of the second parcel still gets e-mails; that of the first has got none since.
     for status in ["IN_TRANSIT", "OUT_FOR_DELIVERY"] {

@@ -38,7 +38,9 @@ async fn an_order_is_read_as_it_was_accepted_even_after_a_void() {
     let path = Operation::GetOrder.path_of("SB-NORMAL-0001");
     let read = api.get(&path).await.json();
     assert_eq!(read["data"]["parcelDetails"]["currency"], "USD", "{read}");
-    for (field, value) in sent.as_object().unwrap().iter().filter(|(name, _)| *name != "parcelDetails") {
+    for (field, value) in
+        sent.as_object().unwrap().iter().filter(|(name, _)| *name != "parcelDetails")
+    {
         assert_eq!(&read["data"][field], value, "{field}");
     }
     assert_eq!(read["data"].get("reciever"), None, "only what was accepted: {read}");
