@@ -159,7 +159,7 @@ pub(crate) struct Import {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Void {
-    #[arg(value_name = "NUMBER|-", required = true)]
+    #[arg(value_name = "NUMBER|FILE|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(long)]
     pub(crate) yes: bool,
@@ -196,7 +196,7 @@ pub(crate) struct Template {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Submit {
-    #[arg(value_name = "NUMBER|-", required = true)]
+    #[arg(value_name = "NUMBER|FILE|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(long, value_name = "AWB")]
     pub(crate) awb: String,
@@ -220,7 +220,7 @@ pub(crate) struct ShowManifest {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Track {
-    #[arg(value_name = "NUMBER|-", required = true)]
+    #[arg(value_name = "NUMBER|FILE|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(long)]
     pub(crate) history: bool,
@@ -260,7 +260,7 @@ pub(crate) struct ShowParcel {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GetLabel {
-    #[arg(value_name = "NUMBER|-", required_unless_present = "manifest")]
+    #[arg(value_name = "NUMBER|FILE|-", required_unless_present = "manifest")]
     pub(crate) numbers: Vec<String>,
     #[arg(long, value_name = "MANIFEST", conflicts_with = "numbers")]
     pub(crate) manifest: Option<String>,
@@ -274,7 +274,7 @@ pub(crate) struct GetLabel {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GetInvoice {
-    #[arg(value_name = "NUMBER|-", required = true)]
+    #[arg(value_name = "NUMBER|FILE|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,

@@ -1,6 +1,8 @@
 //! Tracking numbers, and requests to void orders, submit a manifest or reprint a label, validated with the service's
 //! rules before anything is sent.
 
+use std::path::Path;
+
 use parcelo::{
     Awb, IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
     model::{FaultCode, FieldFault, ManifestId},
@@ -24,19 +26,22 @@ pub(crate) enum ManifestName {
     Awb(Awb),
 }
 
-/// Returns the tracking numbers as typed; `-` is replaced by those on standard input.
-pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+/// Returns the tracking numbers as typed; `-` is replaced by those on standard input, and a file by those in it.
+pub(crate) fn from_arguments(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut typed = Vec::new();
     for argument in arguments {
-        if argument == "-" {
-            let text = Source::Stdin.read_text()?;
-            if input::is_table(&text) || text.trim_start().starts_with(['{', '[']) {
-                return Err(Failure::usage(texts::TABLE_OF_NUMBERS, texts::NUMBERS_COLUMN));
-            }
-            typed.extend(strip_lines(input::lines(&text)));
-        } else {
+        let source = Source::from_argument(Path::new(&argument));
+        // No tracking number has a dot or a slash.
+        let is_file = argument.contains(['.', '/', '\\']) && Path::new(&argument).is_file();
+        if !source.is_stdin() && !is_file {
             typed.push(argument);
+            continue;
         }
+        let text = source.read_text()?;
+        if input::is_table(&text) || text.trim_start().starts_with(['{', '[']) {
+            return Err(Failure::usage(texts::TABLE_OF_NUMBERS, texts::NUMBERS_COLUMN));
+        }
+        typed.extend(strip_lines(input::lines(&text)));
     }
     Ok(typed)
 }

@@ -244,12 +244,12 @@ impl Resolver {
         Err(Failure::for_declined_prompt(texts::DECLINED))
     }
 
-    /// Returns the tracking numbers; `-` is replaced by those on standard input.
+    /// Returns the tracking numbers, with those on standard input and in files.
     fn read_numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         self.check_stdin_is_read_once(
             arguments.iter().filter(|argument| *argument == "-").count(),
         )?;
-        requests::with_stdin(arguments)
+        requests::from_arguments(arguments)
     }
 
     /// Fails if standard input would be read more than once, for the key and for other input.

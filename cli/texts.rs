@@ -246,7 +246,7 @@ texts! {
     INVALID_NUMBERS = "Invalid tracking numbers; nothing was sent.", "Números de rastreo no válidos; no se envió nada.";
     NUMBER_FORM = "{value}: a tracking number has 10-30 letters, digits and hyphens, and does not start or end with a hyphen.", "{value}: un número de rastreo tiene de 10 a 30 letras, dígitos y guiones, y no empieza ni termina con guion.";
     INVALID_REQUEST = "The request is invalid; nothing was sent.", "La solicitud no es válida; no se envió nada.";
-    TABLE_OF_NUMBERS = "Standard input looks like a table or JSON; tracking numbers are expected, one per line.", "La entrada estándar parece una tabla o JSON; se esperan números de rastreo, uno por línea.";
+    TABLE_OF_NUMBERS = "The input looks like a table or JSON; tracking numbers are expected, one per line.", "La entrada parece una tabla o JSON; se esperan números de rastreo, uno por línea.";
     NUMBERS_COLUMN = "parcelo writes only the numbers with -o numbers. From another table, take their column: cut -d, -f2 takes the second.", "parcelo escribe solo los números con -o numbers. De otra tabla, tome su columna: cut -d, -f2 toma la segunda.";
     NO_NUMBERS = "At least one tracking number is required.", "Se necesita al menos un número de rastreo.";
     INVALID_MANIFEST_ID = "Invalid manifest; nothing was sent.", "Manifiesto no válido; no se envió nada.";

@@ -1,5 +1,7 @@
 //! `track`: one parcel or several, with and without history, and unknown numbers.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::shop::TestShop;
@@ -63,6 +65,20 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     );
     let none = shop.dir.run_with("track - -o json", &[], "");
     assert_eq!((none.code, &none.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_numbers_come_from_files_too() {
+    let shop = TestShop::with_two_parcels().await;
+    fs::write(shop.dir.path("one.txt"), "trackingNumber\r\nSB-SUCCESS-0002\r\n").unwrap();
+    let tracked = shop.run("track one.txt SB-SUCCESS-0001 -o numbers");
+    assert_eq!((tracked.code, tracked.text()), (0, "SB-SUCCESS-0002\nSB-SUCCESS-0001\n"));
+    let labels = shop.run("label get ./one.txt --merge day.zpl -o json");
+    assert_eq!((labels.code, &labels.json()["labels"]), (0, &json!(1)), "{labels:?}");
+    // A name that can be a number is one, and a file that does not exist is a wrong number.
+    fs::write(shop.dir.path("SB-SUCCESS-0001"), "SB-SUCCESS-0002").unwrap();
+    assert_eq!(shop.run("track SB-SUCCESS-0001 -o numbers").text(), "SB-SUCCESS-0001\n");
+    shop.run("track absent.txt -o json").assert_error(3, "VALIDATION_FAILED");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -147,8 +147,9 @@ impl Orders {
     /// # }
     /// ```
     pub fn get(&self, number: &TrackingNumber) -> Call<Reply<OrderRequest>> {
-        let unsent = UnsentRequest::new(&self.client, Operation::GetOrder);
-        Call::enveloped(&self.client, Ok(unsent.path_parameter(number.as_str())))
+        let operation = Operation::GetOrder;
+        let request = UnsentRequest::with_parameter(&self.client, operation, number.as_str());
+        Call::enveloped(&self.client, Ok(request))
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.
