@@ -20,7 +20,7 @@ lint:
 
 # The API documentation of the crates.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking,parcelo/gzip,parcelo/http2
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking,parcelo/gzip,parcelo/http2,parcelo/proptest
 
 # The mock server, webhooks, a call of the SDK, labels, each beside its peers.
 bench:

@@ -10,6 +10,8 @@
 pub mod blocking;
 #[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "test-util")]
+pub mod testing;
 #[cfg(any(feature = "client", feature = "webhooks"))]
 mod wall_clock;
 #[cfg(feature = "webhooks")]

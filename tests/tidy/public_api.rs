@@ -21,7 +21,7 @@ use super::{
 /// The packages with a listing, which is not part of the package: its file, and the features for integrators.
 const LISTINGS: [(&str, &str, &str); 2] = [
     ("parcelo-types", TYPES_LISTING, "getrandom"),
-    ("parcelo", "sdk/public-api.txt", "blocking,gzip,http2,rustls,webhooks"),
+    ("parcelo", "sdk/public-api.txt", "blocking,gzip,http2,proptest,rustls,webhooks"),
 ];
 
 const TYPES_LISTING: &str = "sdk/types/public-api.txt";

@@ -118,6 +118,20 @@ impl<T> Reply<T> {
         }
     }
 
+    /// Returns a response without headers.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn for_tests(value: T, outcome: Outcome) -> Self {
+        let meta = ReplyMeta {
+            request_id: None,
+            attempts: 1,
+            rate_limit: None,
+            idempotency_key: None,
+            date: None,
+            headers: HeaderMap::new(),
+        };
+        Self { value, status: StatusCode::OK, outcome, meta }
+    }
+
     /// Returns the error for a row that cannot be read, with the response's metadata.
     pub(super) fn unreadable_row(&self, row: Unreadable) -> Error {
         Error::from(row).with(|inner| {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     scripted_transport::{
-        Piece, RECORD, ScriptedTransport, Step, number, order, refusal, response,
+        Piece, RECORD, ScriptedTransport, Step, client_with, number, order, refusal, response,
     },
     unknown_values::parcel,
 };
@@ -33,7 +33,7 @@ async fn a_call_without_time_left_is_a_timeout_not_a_rate_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
-    let (client, _) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
+    let (client, _) = client_with([response(200, RECORD)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1))
     });
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
@@ -95,11 +95,11 @@ async fn a_refusal_from_another_service_is_unexpected() {
 
 #[tokio::test(start_paused = true)]
 async fn an_oversized_response_keeps_its_status_and_request_id() {
-    let announced = response(201, "").with("content-length", (9_u64 << 20).to_string());
+    let announced = response(201, "").with_header("content-length", (9_u64 << 20).to_string());
     let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
-    let endless = Step::Response(201, vec![], vec![piece; 9]);
+    let endless = Step::in_pieces(201, vec![piece; 9]);
     for step in [announced, endless] {
-        let error = refused(step.with("x-request-id", "req_1")).await;
+        let error = refused(step.with_header("x-request-id", "req_1")).await;
         assert_eq!((error.kind(), error.status()), (ErrorKind::Decode, Some(201)));
         assert_eq!(error.attempts(), 1);
         assert!(error.to_string().contains("larger than allowed"), "{error}");
@@ -110,7 +110,7 @@ async fn an_oversized_response_keeps_its_status_and_request_id() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unrequested_compressed_response_is_an_error() {
-    let step = response(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
+    let step = response(201, "\u{1f}\u{8}").with_header("content-encoding", "gzip");
     let error = refused(step).await;
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("content-encoding: gzip"), "{cause}");
@@ -121,7 +121,7 @@ async fn an_unreadable_row_does_not_lose_the_found_parcels() {
     let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
     let meta = json!({"page": 1, "limit": 100, "total": 3, "totalPages": 1});
     let page = json!({"success": true, "data": rows, "meta": meta}).to_string();
-    let page = response(200, page).with("x-request-id", "req_1");
+    let page = response(200, page).with_header("x-request-id", "req_1");
     let (client, _) = ScriptedTransport::client([response(503, ""), page]);
     let error = client.orders().find("1001").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));

@@ -11,7 +11,7 @@ use parcelo::{
     transport::Phase,
 };
 
-use crate::scripted_transport::{ScriptedTransport, Step, order, response};
+use crate::scripted_transport::{ScriptedTransport, Step, client_with, order, response};
 
 const NOON: &str = "2026-01-10T12:00:00Z";
 
@@ -31,7 +31,7 @@ fn client_on_machine(
 ) -> (Client, TestWallClock, ScriptedTransport) {
     let wall = TestWallClock(Arc::new(Mutex::new(NOON.parse().unwrap())));
     let read = wall.clone();
-    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+    let (client, script) = client_with(steps, |builder| {
         builder.retry(Retry::none()).wall_clock(move || *read.0.lock().unwrap())
     });
     (client, wall, script)
@@ -47,7 +47,7 @@ fn lost_response() -> Step {
 }
 
 fn response_with_date(date: &str) -> Step {
-    response(503, "").with("date", date).with("x-request-id", "req_1")
+    response(503, "").with_header("date", date).with_header("x-request-id", "req_1")
 }
 
 const TODAY: &str = "Sat, 10 Jan 2026 12:00:00 GMT";
@@ -97,9 +97,10 @@ async fn service_dates_reveal_time_that_both_clocks_missed() {
 
 #[tokio::test(start_paused = true)]
 async fn proxy_dates_and_dates_that_go_back_are_ignored() {
-    let anonymous = response(503, "").with("date", TOMORROW);
+    let anonymous = response(503, "").with_header("date", TOMORROW);
     // Proxies add request ids too.
-    let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
+    let proxy =
+        anonymous.clone().with_header("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
     for odd in [
         anonymous,
         proxy,
@@ -118,7 +119,8 @@ async fn proxy_dates_and_dates_that_go_back_are_ignored() {
 
 #[tokio::test(start_paused = true)]
 async fn a_suspended_machine_makes_no_second_attempt() {
-    let (client, wall, script) = client_on_machine([response(503, "").with("retry-after", "20")]);
+    let (client, wall, script) =
+        client_on_machine([response(503, "").with_header("retry-after", "20")]);
     let client = client.with_retry(Retry::standard());
     let order = order();
     let sleeps = async {
@@ -135,10 +137,10 @@ async fn a_suspended_machine_makes_no_second_attempt() {
 #[tokio::test(start_paused = true)]
 async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
     let full = response(503, "")
-        .with("x-request-id", "req_1")
-        .with("x-ratelimit-limit", "100")
-        .with("x-ratelimit-remaining", "0")
-        .with("x-ratelimit-reset", "1768057501");
+        .with_header("x-request-id", "req_1")
+        .with_header("x-ratelimit-limit", "100")
+        .with_header("x-ratelimit-remaining", "0")
+        .with_header("x-ratelimit-reset", "1768057501");
     let (client, wall, script) = client_on_machine([full]);
     let order = order();
     assert!(!is_expired(&client, &order).await);

@@ -9,7 +9,9 @@ use parcelo::{
 };
 use serde_json::json;
 
-use crate::scripted_transport::{ScriptedTransport, Step, number, order, refusal, response};
+use crate::scripted_transport::{
+    ScriptedTransport, Step, client_with, key as api_key, number, order, refusal, response,
+};
 
 /// Returns a client that gets no responses and makes one attempt.
 fn client_without_responses() -> (Client, ScriptedTransport) {
@@ -129,7 +131,7 @@ async fn each_part_of_void_many_updates_its_key() {
 #[tokio::test(start_paused = true)]
 async fn a_saved_request_is_restored_with_the_state_of_its_key() {
     let now: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
-    let (client, script) = ScriptedTransport::client_with([lost_response()], |builder| {
+    let (client, script) = client_with([lost_response()], |builder| {
         builder.retry(Retry::none()).wall_clock(move || now)
     });
     let labels = client.labels();

@@ -45,7 +45,7 @@ async fn no_retry_outlives_its_key() {
     let patient = Retry::standard().attempts(1000).unbudgeted().max_retry_after(2 * HOUR);
     let timeouts = Timeouts::default().total(1000 * HOUR);
     let (client, script) =
-        ScriptedTransport::client([response(503, "").with("retry-after", "3600")]);
+        ScriptedTransport::client([response(503, "").with_header("retry-after", "3600")]);
     let client = client.with_retry(patient).with_timeouts(timeouts);
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));

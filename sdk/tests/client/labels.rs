@@ -10,8 +10,8 @@ use crate::scripted_transport::{Piece, ScriptedTransport, Step, key, number, ref
 const LABEL: &[u8] = b"%PDF-1.7 label";
 
 fn label(length: usize, pieces: &[&'static [u8]]) -> Step {
-    let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece))).collect();
-    Step::Response(200, vec![("content-length", length.to_string())], pieces)
+    let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece)));
+    Step::in_pieces(200, pieces).with_header("content-length", length.to_string())
 }
 
 /// Returns the download of the test's label.
@@ -47,12 +47,11 @@ async fn a_saved_label_is_complete_and_replaces_an_older_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_truncated_label_leaves_the_old_file() {
-    let broken = Step::Response(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
-    let silent = Step::Response(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
+    let broken = Step::in_pieces(200, [Piece::Bytes(LABEL.into()), Piece::Break]);
+    let silent = Step::in_pieces(200, [Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = response(409, refusal("LABEL_VOIDED"));
     // The range was not requested.
-    let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
-    let part = Step::Response(206, headers, vec![Piece::Bytes(LABEL.into())]);
+    let part = response(206, "%PDF-1.7 label").with_header("content-range", "bytes 0-13/99");
     let table = [
         (label(15, &[LABEL]), ErrorKind::Network),
         (label(13, &[LABEL]), ErrorKind::Network),
@@ -87,8 +86,8 @@ async fn a_label_is_saved_under_the_longest_valid_file_name() {
 
 #[tokio::test(start_paused = true)]
 async fn html_or_json_instead_of_a_label_is_not_saved() {
-    let typed = |kind: &str| label(14, &[LABEL]).with("content-type", kind);
-    let broken = Step::Response(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
+    let typed = |kind: &str| label(14, &[LABEL]).with_header("content-type", kind);
+    let broken = Step::in_pieces(200, [Piece::Bytes(LABEL[..5].into()), Piece::Break]);
     let table = [
         (vec![typed("application/pdf")], None),
         (vec![typed("text/plain; charset=utf-8")], None),
@@ -118,7 +117,7 @@ async fn html_or_json_instead_of_a_label_is_not_saved() {
 async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
     let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
     let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];
-    let (client, _) = ScriptedTransport::client([Step::Response(200, vec![], pieces)]);
+    let (client, _) = ScriptedTransport::client([Step::in_pieces(200, pieces)]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     std::fs::write(&path, "old").unwrap();
@@ -137,7 +136,7 @@ async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
 async fn an_interrupted_label_continues_where_it_stopped() {
     let broken = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), Piece::Break];
     let (client, script) =
-        ScriptedTransport::client([Step::Response(200, vec![], broken), label(14, &[LABEL])]);
+        ScriptedTransport::client([Step::in_pieces(200, broken), label(14, &[LABEL])]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     let save = download(&client).save_to(&path);
@@ -172,7 +171,7 @@ async fn an_unwritable_file_is_an_error_and_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_label_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), LABEL.into()); 10];
-    let (client, _) = ScriptedTransport::client([Step::Response(200, vec![], slow)]);
+    let (client, _) = ScriptedTransport::client([Step::in_pieces(200, slow)]);
     let bytes = download(&client).bytes().await.unwrap();
     assert_eq!(bytes.len(), 140);
 }
@@ -197,7 +196,7 @@ async fn read_stream(client: &Client) -> (Vec<Bytes>, Option<Error>) {
 async fn a_stream_is_complete_despite_interruptions() {
     let broken = |pieces: &[&'static [u8]], end: Piece| {
         let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece)));
-        Step::Response(200, vec![], pieces.chain([end]).collect())
+        Step::in_pieces(200, pieces.chain([end]))
     };
     let whole = || label(14, &[&LABEL[..7], &LABEL[7..]]);
     let table = [
@@ -226,7 +225,7 @@ async fn a_stream_that_cannot_be_completed_ends_with_an_error() {
     let begun = || label(14, &[&LABEL[..5]]);
     let other = label(14, &[b"%PDX-1.7 label"]);
     let gone = response(409, refusal("LABEL_VOIDED"));
-    let endless = Step::Response(200, vec![], vec![Piece::Bytes(vec![b' '; 1 << 20].into()); 17]);
+    let endless = Step::in_pieces(200, vec![Piece::Bytes(vec![b' '; 1 << 20].into()); 17]);
     let table = [
         (vec![begun()], ErrorKind::Network, 4),
         (vec![begun(), gone], ErrorKind::Conflict, 2),
@@ -247,11 +246,9 @@ async fn a_stream_that_cannot_be_completed_ends_with_an_error() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), Bytes::from_static(b"0123456789")); 10];
-    let broken = slow.iter().cloned().chain([Piece::Break]).collect();
-    let (client, _) = ScriptedTransport::client([
-        Step::Response(200, vec![], broken),
-        Step::Response(200, vec![], slow),
-    ]);
+    let broken: Vec<_> = slow.iter().cloned().chain([Piece::Break]).collect();
+    let (client, _) =
+        ScriptedTransport::client([Step::in_pieces(200, broken), Step::in_pieces(200, slow)]);
     let (pieces, error) = read_stream(&client).await;
     assert!(error.is_none() && pieces.concat().len() == 100, "{error:?}");
 }

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, key, order, response};
 use bytes::Bytes;
 use http::{HeaderValue, Request};
 use parcelo::{
@@ -10,6 +9,8 @@ use parcelo::{
     calls::{FailureClass, StopReason},
     transport::{Phase, ResponseFuture, Transport, TransportError},
 };
+
+use crate::scripted_transport::{CREATED, Step, client_with, key, order, response};
 
 /// The requests that passed a layer, in order, with the name of the layer.
 type SeenRequests = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
@@ -46,7 +47,7 @@ async fn layers_see_each_attempt_and_the_first_layer_is_outermost() {
         move |inner| RecordingLayer { inner, name, seen: Arc::clone(&seen) }
     };
     let steps = [response(503, ""), response(201, CREATED)];
-    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+    let (client, script) = client_with(steps, |builder| {
         let builder = builder.header("x-token", "CANARY").unwrap();
         builder.layer(layer("outer")).layer(layer("inner"))
     });
@@ -81,11 +82,10 @@ async fn a_call_refused_by_a_layer_was_not_sent() {
     {
         let failures = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&failures);
-        let (client, script) =
-            ScriptedTransport::client_with([response(201, CREATED)], |builder| {
-                let builder = builder.layer(move |_| RefusingLayer(phase));
-                builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
-            });
+        let (client, script) = client_with([response(201, CREATED)], |builder| {
+            let builder = builder.layer(move |_| RefusingLayer(phase));
+            builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
+        });
         let order = order();
         let error = client.orders().create(&order).await.unwrap_err();
         assert_eq!((error.may_have_executed(), error.attempts()), (false, attempts));
@@ -113,9 +113,8 @@ async fn a_refusal_by_a_layer_settles_no_unknown_outcome() {
         }
     }
     let steps = [Step::Fail(Phase::MaybeSent)];
-    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
-        builder.layer(|inner| FailOnce(inner, Mutex::default()))
-    });
+    let (client, script) =
+        client_with(steps, |builder| builder.layer(|inner| FailOnce(inner, Mutex::default())));
     let error = client.orders().create(&order()).await.unwrap_err();
     assert!(error.may_have_executed() && script.sent_requests().len() == 1, "{error:?}");
     assert!(error.to_string().contains("may have been executed"), "{error}");

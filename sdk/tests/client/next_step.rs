@@ -1,129 +1,21 @@
 //! Ships orders by following `next_step`, with every end of a call that leaves the outcome unknown. There is at most one
 //! parcel, no order is sent again after its response, and the loop ends.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
-use bytes::Bytes;
 use parcelo::{
-    Client, IfAbsent, NextStep, OrderRequest, Retry,
-    transport::{Phase, ResponseFuture, Transport},
+    ApiKey, Client, IdempotencyKey, IfAbsent, NextStep, OrderRequest, Retry,
+    testing::{self, CallEnd, Execution, FaultyService, Piece, Step, call_ends},
+    transport::Phase,
 };
-use serde_json::{Value, json};
 
 use crate::{
-    scripted_transport::{Piece, Step, key, order, perform, refusal, response},
+    scripted_transport::{order, refusal, response},
     ship::ship,
-    write_outcomes::{ConnectionEnd, ExpectedOutcome, ResponseKind, all_ends},
+    write_outcomes::{ConnectionEnd, ExpectedOutcome, all_ends},
 };
 
-/// The execution of a creation at the end of its call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Execution {
-    Executed,
-    /// It is executed only when the next creation arrives, and its parcel is not found before that.
-    UnderWay,
-    NotExecuted,
-}
-
-/// The end of a call that creates an order, and whether the order is created.
-type PlannedEnd = (Step, Execution);
-
-/// A service with idempotency keys whose responses to creations are lost or replaced as planned. After the planned ends
-/// it works normally.
-#[derive(Debug, Clone, Default)]
-struct Service(Arc<Mutex<State>>);
-
-#[derive(Debug, Default)]
-struct State {
-    planned: VecDeque<PlannedEnd>,
-    /// The end of every creation after the planned ones; `None` for a working service.
-    lasting_end: Option<PlannedEnd>,
-    /// The executed body for each key, and its parcel.
-    parcels: HashMap<String, (Value, Value)>,
-    under_way: Vec<Value>,
-    creations: usize,
-}
-
-impl State {
-    /// Executes a creation, unless its key is known.
-    fn execute(&mut self, body: &Value) -> Step {
-        let key = body["idempotencyKey"].as_str().unwrap().to_owned();
-        let number = format!("SB-SUCCESS-{:04}", self.parcels.len());
-        let parcel = json!({"id": "par_1", "trackingNumber": number, "status": "LABEL_GENERATED",
-            "statusName": "?", "destinationCountry": "EC", "labelUrl": "http://localhost/l",
-            "createdAt": "2026-01-10T15:05:00.000Z", "updatedAt": "2026-01-10T15:05:00.000Z"});
-        let known = self.parcels.entry(key).or_insert_with(|| (body.clone(), parcel));
-        if known.0 == *body {
-            response(201, json!({"success": true, "parcel": known.1}).to_string())
-        } else {
-            response(409, refusal("IDEMPOTENCY_CONFLICT"))
-        }
-    }
-
-    fn create(&mut self, body: &Value) -> Step {
-        self.creations += 1;
-        assert!(self.creations < 50, "a loop");
-        self.finish();
-        match self.planned.pop_front().or_else(|| self.lasting_end.clone()) {
-            Some((step, Execution::NotExecuted)) => step,
-            Some((step, Execution::Executed)) => {
-                self.execute(body);
-                step
-            }
-            Some((step, Execution::UnderWay)) => {
-                self.under_way.push(body.clone());
-                step
-            }
-            None => self.execute(body),
-        }
-    }
-
-    fn finish(&mut self) {
-        for body in std::mem::take(&mut self.under_way) {
-            self.execute(&body);
-        }
-    }
-
-    fn list(&self) -> Step {
-        let rows: Vec<_> = self.parcels.values().map(|(_, parcel)| parcel).collect();
-        let meta = json!({"page": 1, "limit": 100, "total": rows.len(), "totalPages": 1});
-        response(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
-    }
-}
-
-impl Transport for Service {
-    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
-        let mut state = self.0.lock().unwrap();
-        perform(match *request.method() {
-            http::Method::GET => state.list(),
-            _ => state.create(&serde_json::from_slice(request.body()).unwrap()),
-        })
-    }
-}
-
-impl Service {
-    fn client(
-        planned: impl IntoIterator<Item = PlannedEnd>,
-        lasting_end: Option<PlannedEnd>,
-    ) -> (Client, Self) {
-        let service = Self::default();
-        service.0.lock().unwrap().planned.extend(planned);
-        service.0.lock().unwrap().lasting_end = lasting_end;
-        let client = Client::builder(key()).transport(service.clone()).retry(Retry::none());
-        (client.build().unwrap(), service)
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        let state = self.0.lock().unwrap();
-        (state.parcels.len(), state.creations)
-    }
-}
-
-/// Returns the end as a step of the transport.
+/// Returns the end of a connection as a step of a scripted transport.
 fn step(end: ConnectionEnd) -> Step {
     match end {
         ConnectionEnd::Closed | ConnectionEnd::Unanswered => Step::Fail(Phase::Stale),
@@ -131,7 +23,7 @@ fn step(end: ConnectionEnd) -> Step {
         ConnectionEnd::Silence => Step::Hang,
         ConnectionEnd::Bytes(text) if text.contains("101 Switching") => response(101, ""),
         ConnectionEnd::Bytes(text) if text.ends_with('{') => {
-            Step::Response(201, Vec::new(), vec![Piece::Bytes("{".into()), Piece::Break])
+            Step::in_pieces(201, [Piece::Bytes("{".into()), Piece::Break])
         }
         ConnectionEnd::Bytes(text) if text.starts_with("HTTP") => Step::Fail(Phase::MaybeSent),
         ConnectionEnd::Bytes(_) => Step::Fail(Phase::NotHttp),
@@ -139,22 +31,45 @@ fn step(end: ConnectionEnd) -> Step {
     }
 }
 
-/// Returns every end. One that does not settle whether the parcel was created is returned once for each case.
-fn all_planned_ends() -> Vec<PlannedEnd> {
-    let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
-    let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
-    let settled = ResponseKind::Body(r#"{"success":true,"new":1}"#);
-    all.push((step(ConnectionEnd::Response(201, settled)), Execution::Executed));
+/// Returns what the client learns from a step: everything except texts for people.
+fn essence(step: &Step) -> String {
+    let Step::Respond(response) = step else { return format!("{step:?}") };
+    let pieces = response.body().iter().map(|piece| match piece {
+        Piece::Bytes(bytes) => match serde_json::from_slice::<serde_json::Value>(bytes) {
+            Ok(json) => {
+                let faults = json["error"]["details"]["errors"].as_array();
+                let fields = faults.map(|all| all.iter().map(|fault| &fault["field"]).collect());
+                let fields: Vec<_> = fields.unwrap_or_default();
+                format!("{} {} {fields:?}", json["success"], json["error"]["code"])
+            }
+            Err(_) => format!("{bytes:?}"),
+        },
+        other => format!("{other:?}"),
+    });
+    format!("{} {:?}", response.status(), pieces.collect::<Vec<_>>())
+}
+
+#[test]
+fn the_published_table_has_every_end_of_a_connection() {
+    let published: BTreeSet<_> =
+        call_ends().map(|end| (essence(&end.step), format!("{:?}", end.execution))).collect();
+    let mut missing = Vec::new();
     for (end, expected) in all_ends() {
-        all.push((step(end), Execution::NotExecuted));
-        if expected == ExpectedOutcome::None
-            && !matches!(end, ConnectionEnd::Closed | ConnectionEnd::Cut)
-        {
-            all.push((step(end), Execution::Executed));
-            all.push((step(end), Execution::UnderWay));
+        let open = expected == ExpectedOutcome::None;
+        for execution in [Execution::Never, Execution::Done, Execution::UnderWay] {
+            let is_possible = open || execution == Execution::Never;
+            let row = (essence(&step(end)), format!("{execution:?}"));
+            if published.contains(&row) != is_possible {
+                missing.push(format!("{row:?}, expected: {is_possible}"));
+            }
         }
     }
-    all
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// Returns the number of parcels and of requests that create an order.
+fn counts(service: &FaultyService) -> (usize, usize) {
+    (service.parcels(), service.creations())
 }
 
 fn order_with_external_id() -> OrderRequest {
@@ -173,30 +88,32 @@ async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String,
 }
 
 /// Returns an end for each next step, and for each state of the order.
-fn representative_ends() -> [PlannedEnd; 10] {
+fn representative_ends() -> [CallEnd; 10] {
     let lost = || Step::Fail(Phase::MaybeSent);
-    let faulty = ResponseKind::Fault("receiver.phone").body();
+    let faulty = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"No.",
+        "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
     [
-        (lost(), Execution::Executed),
+        (lost(), Execution::Done),
         (lost(), Execution::UnderWay),
         (response(201, ""), Execution::UnderWay),
-        (response(201, r#"{"success":true,"new":1}"#), Execution::Executed),
-        (response(400, faulty), Execution::NotExecuted),
-        (response(401, refusal("AUTH_INVALID_API_KEY")), Execution::NotExecuted),
+        (response(201, r#"{"success":true,"new":1}"#), Execution::Done),
+        (response(400, faulty), Execution::Never),
+        (response(401, refusal("AUTH_INVALID_API_KEY")), Execution::Never),
         (response(409, refusal("IDEMPOTENCY_IN_PROGRESS")), Execution::UnderWay),
-        (response(409, refusal("NEW_CODE")), Execution::NotExecuted),
-        (response(429, ""), Execution::NotExecuted),
-        (response(501, ""), Execution::NotExecuted),
+        (response(409, refusal("NEW_CODE")), Execution::Never),
+        (response(429, ""), Execution::Never),
+        (response(501, ""), Execution::Never),
     ]
+    .map(|(step, execution)| CallEnd::new(step, execution))
 }
 
 #[tokio::test(start_paused = true)]
 async fn following_the_next_step_ships_once_after_any_two_failures() {
-    for first in all_planned_ends() {
+    for first in call_ends() {
         for second in representative_ends() {
-            let (client, service) = Service::client([first.clone(), second.clone()], None);
-            let results = follow(&client, &mut order_with_external_id()).await;
-            let (parcels, creations) = service.counts();
+            let service = FaultyService::new([first.clone(), second.clone()]);
+            let results = follow(&service.client(), &mut order_with_external_id()).await;
+            let (parcels, creations) = counts(&service);
             let case = format!("{first:?}, {second:?}: {results:?}");
             assert_eq!(parcels, 1, "one parcel once the service works: {case}");
             assert!(results[2].is_ok(), "{case}");
@@ -207,75 +124,118 @@ async fn following_the_next_step_ships_once_after_any_two_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lasting_failure_ends_and_ships_at_most_once() {
-    for planned in all_planned_ends() {
-        let (client, service) = Service::client([], Some(planned.clone()));
-        let mut order = order_with_external_id();
+    for end in call_ends() {
+        let service = FaultyService::new(std::iter::repeat(end.clone()));
+        let (client, mut order) = (service.client(), order_with_external_id());
         let results = follow(&client, &mut order).await;
-        service.0.lock().unwrap().finish();
-        let (parcels, creations) = service.counts();
-        let case = format!("{planned:?}: {results:?}");
-        assert_eq!(parcels, usize::from(planned.1 != Execution::NotExecuted), "{case}");
+        let (parcels, creations) = counts(&service);
+        let case = format!("{end:?}: {results:?}");
+        assert_eq!(parcels, usize::from(end.execution != Execution::Never), "{case}");
         assert!(creations <= 3 * 6, "{creations} creations: {case}");
         // A day later the key has expired, and the service works.
-        service.0.lock().unwrap().lasting_end = None;
+        service.repair();
         tokio::time::advance(Duration::from_secs(25 * 3600)).await;
         assert!(follow(&client, &mut order).await[0].is_ok(), "{case}");
-        assert_eq!(service.counts().0, 1, "{case}");
+        assert_eq!(service.parcels(), 1, "{case}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
-    for finishes in [true, false] {
-        let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
-        let (client, service) = Service::client([], Some(lost()));
-        let mut order = order_with_external_id();
+    for last in [Execution::UnderWay, Execution::Never] {
         // The service loses the first attempt; the last one is made in the last second in which the key is sent.
+        let lost = |execution| CallEnd::new(Step::Fail(Phase::MaybeSent), execution);
+        let service = FaultyService::new([lost(Execution::Never), lost(last)]);
+        let (client, mut order) = (service.client(), order_with_external_id());
         client.orders().create(&order).await.unwrap_err();
-        service.0.lock().unwrap().under_way.clear();
         tokio::time::advance(Duration::from_secs(24 * 3600 - 601)).await;
-        let mut results = follow(&client, &mut order).await;
-        assert_eq!(service.counts(), (0, 2), "the last one is under way: {results:?}");
+        client.orders().create(&order).await.unwrap_err();
         // It is executed minutes later, or never.
-        service.0.lock().unwrap().lasting_end = None;
-        tokio::time::advance(Duration::from_secs(5 * 60)).await;
+        tokio::time::advance(Duration::from_secs(5 * 60 + 5)).await;
         let error = client.orders().create(&order).await.unwrap_err();
         let after = Duration::from_secs(5 * 60 - 4);
         let look_again = IfAbsent::Resend { after };
         assert_eq!(error.next_step(), NextStep::LookUp { if_absent: look_again });
-        results.extend(follow(&client, &mut order).await);
-        assert_eq!(service.counts(), (0, 2), "no new key yet: {results:?}");
-        if finishes {
-            service.0.lock().unwrap().finish();
-        }
-        service.0.lock().unwrap().under_way.clear();
+        let mut results = follow(&client, &mut order).await;
+        assert_eq!(service.creations(), 2, "no new key yet: {results:?}");
+        assert!(results.iter().all(Result::is_err), "no parcel yet: {results:?}");
         tokio::time::advance(after).await;
         results.extend(follow(&client, &mut order).await);
-        assert_eq!(service.counts().0, 1, "{results:?}");
-        assert!(results[8].is_ok(), "{results:?}");
+        assert_eq!(service.parcels(), 1, "{results:?}");
+        assert!(results[5].is_ok(), "{results:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_again_after_it_was_executed() {
-    let settled = response(201, r#"{"success":true,"new":1}"#);
-    let (client, service) = Service::client([(settled, Execution::Executed)], None);
-    let number = ship(&client, &mut order_with_external_id(), "1001").await.unwrap();
-    assert_eq!((service.counts(), number.as_str()), ((1, 1), "SB-SUCCESS-0000"));
+    let settled = response(201, r#"{"success":true,"new":1}"#).with_header("x-request-id", "req_1");
+    let service = FaultyService::new([CallEnd::new(settled, Execution::Done)]);
+    let number = ship(&service.client(), &mut order_with_external_id(), "1001").await.unwrap();
+    assert_eq!((counts(&service), number.as_str()), ((1, 1), "SB-SUCCESS-0000"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_order_corrected_after_a_lost_response_ships_once() {
-    for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
-        let lost = (Step::Fail(Phase::MaybeSent), execution);
-        let (client, service) = Service::client([lost], None);
-        let mut order = order_with_external_id();
+    for execution in [Execution::Done, Execution::UnderWay, Execution::Never] {
+        let service = FaultyService::new([CallEnd::new(Step::Fail(Phase::MaybeSent), execution)]);
+        let (client, mut order) = (service.client(), order_with_external_id());
         client.orders().create(&order).await.unwrap_err();
         order.receiver.phone = "+593991234568".to_owned();
         let results = follow(&client, &mut order).await;
-        assert_eq!(service.counts().0, 1, "{execution:?}: {results:?}");
+        assert_eq!(service.parcels(), 1, "{execution:?}: {results:?}");
         assert!(results.iter().all(Result::is_ok), "{execution:?}: {results:?}");
     }
+}
+
+/// Handlers that look right, and the mistake that each makes.
+#[tokio::test(start_paused = true)]
+async fn the_faulty_service_finds_handlers_that_ship_twice() {
+    async fn new_key(client: Client, mut order: OrderRequest) {
+        while client.orders().create(&order).await.is_err() {
+            order.idempotency_key = IdempotencyKey::random();
+        }
+    }
+    async fn key_without_history(client: Client, mut order: OrderRequest) {
+        let text = order.idempotency_key.to_string();
+        while client.orders().create(&order).await.is_err() {
+            tokio::time::sleep(Duration::from_secs(25 * 3600)).await;
+            order.idempotency_key = IdempotencyKey::parse(&text).unwrap();
+        }
+    }
+    async fn look_up_at_once(client: Client, mut order: OrderRequest) {
+        while client.orders().create(&order).await.is_err() {
+            if !client.orders().find("1001").await.unwrap().is_empty() {
+                return;
+            }
+            order.idempotency_key = IdempotencyKey::random();
+        }
+    }
+    async fn shipped_twice(handler: impl AsyncFn(Client, OrderRequest)) -> Vec<CallEnd> {
+        let mut found = Vec::new();
+        for end in call_ends() {
+            let service = FaultyService::new([end.clone()]);
+            handler(service.client(), testing::order()).await;
+            assert!(service.parcels() > 0, "{end:?}");
+            found.extend((service.parcels() > 1).then_some(end));
+        }
+        found
+    }
+    let open = call_ends().filter(|end| end.execution != Execution::Never).count();
+    let under_way = call_ends().filter(|end| end.execution == Execution::UnderWay).count();
+    assert_eq!(shipped_twice(new_key).await.len(), open);
+    assert_eq!(shipped_twice(key_without_history).await.len(), open);
+    assert_eq!(shipped_twice(look_up_at_once).await.len(), under_way);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_faulty_service_knows_a_key_for_one_api_key() {
+    let service = FaultyService::new([]);
+    let builder = Client::builder(ApiKey::parse("pk_test_other").unwrap());
+    let other = builder.transport(service.clone()).retry(Retry::none()).build().unwrap();
+    for client in [service.client(), service.client(), other] {
+        client.orders().create(&order()).await.unwrap();
+    }
+    assert_eq!(counts(&service), (2, 3));
 }
 
 #[test]

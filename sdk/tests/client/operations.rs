@@ -293,7 +293,7 @@ async fn a_batch_that_fails_halfway_keeps_its_results() {
         let summary = json!({"requested": 100, "found": 0, "notFound": 100});
         data_response(200, json!({"summary": summary, "results": results}))
     };
-    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with_header("retry-after", "100");
     let steps = [data_response(&requested[..100]), data_response(&requested[100..200]), limited];
     let (client, _) = ScriptedTransport::client(steps);
     let error = client.tracking().batch(&requested).await.unwrap_err();

@@ -20,7 +20,7 @@ use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, Step, key, number, order, perform, refusal, response,
+    CREATED, RECORD, ScriptedTransport, Step, client_with, key, number, order, refusal, response,
 };
 
 const CALLS: usize = 60 * 50;
@@ -108,7 +108,7 @@ impl Transport for StalePool {
         let step =
             if was_closed.is_ok() { Step::Fail(Phase::Stale) } else { response(200, RECORD) };
         // The other calls are under way too before the first one fails.
-        tokio::task::yield_now().then(|()| perform(step)).boxed()
+        tokio::task::yield_now().then(|()| step.perform()).boxed()
     }
 }
 
@@ -158,12 +158,12 @@ async fn after_an_outage_the_retry_budget_refills() {
 
 #[tokio::test(start_paused = true)]
 async fn an_observer_sees_each_attempt_and_no_personal_data() {
-    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
-    let created = response(201, CREATED).with("x-request-id", "req_1");
+    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with_header("retry-after", "2");
+    let created = response(201, CREATED).with_header("x-request-id", "req_1");
     let steps = [limited, Step::Hang, created, response(404, ""), response(200, "?")];
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
-    let (client, _) = ScriptedTransport::client_with(steps, |builder| {
+    let (client, _) = client_with(steps, |builder| {
         builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()))
     });
     client.orders().create(&order()).await.unwrap();
@@ -213,7 +213,7 @@ async fn an_observer_sees_queue_times_and_unsent_calls() {
     let log = Arc::clone(&attempts);
     let steps =
         [response(200, RECORD), response(200, RECORD), response(200, RECORD), response(503, "")];
-    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+    let (client, script) = client_with(steps, |builder| {
         let builder = builder.rate_limit(RateLimit::adaptive().burst(1));
         builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()))
     });

@@ -6,7 +6,7 @@ use parcelo::{ErrorKind, RateLimit, Retry, calls::StopReason};
 
 use crate::{
     retries::now,
-    scripted_transport::{RECORD, ScriptedTransport, Step, number, refusal, response},
+    scripted_transport::{RECORD, ScriptedTransport, Step, client_with, number, refusal, response},
 };
 
 /// A request id in the form that proxies use.
@@ -14,20 +14,20 @@ const PROXY_REQUEST_ID: &str = "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10";
 const SERVICE_REQUEST_ID: &str = "req_1";
 
 fn throttling_response(seconds: &str) -> Step {
-    response(429, "").with("retry-after", seconds)
+    response(429, "").with_header("retry-after", seconds)
 }
 
 fn ban_response() -> Step {
-    let banned = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
-    banned.with("x-request-id", SERVICE_REQUEST_ID)
+    let banned = response(429, refusal("RATE_LIMIT_EXCEEDED")).with_header("retry-after", "45");
+    banned.with_header("x-request-id", SERVICE_REQUEST_ID)
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_429_from_the_service_delays_other_calls() {
     let table = [
         (throttling_response("20"), false),
-        (throttling_response("20").with("x-request-id", PROXY_REQUEST_ID), false),
-        (throttling_response("20").with("x-request-id", SERVICE_REQUEST_ID), true),
+        (throttling_response("20").with_header("x-request-id", PROXY_REQUEST_ID), false),
+        (throttling_response("20").with_header("x-request-id", SERVICE_REQUEST_ID), true),
     ];
     for (refused, delays_all) in table {
         let (client, script) = ScriptedTransport::client([refused.clone(), response(200, RECORD)]);
@@ -53,10 +53,10 @@ async fn only_a_429_from_the_service_delays_other_calls() {
 async fn rate_limit_headers_from_a_proxy_are_ignored() {
     let full = |id| {
         response(200, RECORD)
-            .with("x-ratelimit-limit", "1")
-            .with("x-ratelimit-remaining", "0")
-            .with("x-ratelimit-reset", "1768057501")
-            .with("x-request-id", id)
+            .with_header("x-ratelimit-limit", "1")
+            .with_header("x-ratelimit-remaining", "0")
+            .with_header("x-ratelimit-reset", "1768057501")
+            .with_header("x-request-id", id)
     };
     for (id, is_believed) in [(PROXY_REQUEST_ID, false), (SERVICE_REQUEST_ID, true)] {
         let (client, _) = ScriptedTransport::client([full(id), response(200, RECORD)]);
@@ -68,10 +68,10 @@ async fn rate_limit_headers_from_a_proxy_are_ignored() {
     }
     // The end of a proxy's rate-limit window does not determine when to try again either.
     let refused = response(429, "")
-        .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
-        .with("x-ratelimit-reset", "1768057600");
+        .with_header("date", "Sat, 10 Jan 2026 15:05:00 GMT")
+        .with_header("x-ratelimit-reset", "1768057600");
     for (id, attempts) in [(PROXY_REQUEST_ID, 2), (SERVICE_REQUEST_ID, 1)] {
-        let steps = [refused.clone().with("x-request-id", id), response(200, RECORD)];
+        let steps = [refused.clone().with_header("x-request-id", id), response(200, RECORD)];
         let (client, script) = ScriptedTransport::client(steps);
         let ended = client.tracking().get(&number()).await;
         let sent = script.sent_requests().len();
@@ -116,10 +116,9 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_without_pacing_also_stops_during_a_long_ban() {
-    let (client, script) =
-        ScriptedTransport::client_with([ban_response(), response(200, RECORD)], |builder| {
-            builder.rate_limit(RateLimit::off())
-        });
+    let (client, script) = client_with([ban_response(), response(200, RECORD)], |builder| {
+        builder.rate_limit(RateLimit::off())
+    });
     for _ in 0..2 {
         let error = client.tracking().get(&number()).await.unwrap_err();
         assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));

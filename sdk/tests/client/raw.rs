@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use parcelo::{ErrorKind, Operation, Outcome, transport::Phase};
 
-use crate::scripted_transport::{ScriptedTransport, Step, key, response};
+use crate::scripted_transport::{ScriptedTransport, Step, client_with, key, response};
 
 const BODY: Bytes = Bytes::from_static(br#"{"idempotencyKey":"order-0001"}"#);
 
 #[tokio::test(start_paused = true)]
 async fn a_raw_call_and_its_response_are_passed_on_unchanged() {
-    let step = response(200, "no json").with("content-type", "text/plain");
-    let step = step.with("date", "Mon, 05 Jan 2026 08:00:00 GMT").with("x-request-id", "req_1");
+    let step = response(200, "no json").with_header("content-type", "text/plain");
+    let step = step
+        .with_header("date", "Mon, 05 Jan 2026 08:00:00 GMT")
+        .with_header("x-request-id", "req_1");
     let (client, script) = ScriptedTransport::client([step]);
     let reply = client.raw("POST", "/api/v1/orders/create?a=b", Some(BODY)).await.unwrap();
     assert_eq!((reply.status, &reply.body[..]), (200, &b"no json"[..]));
@@ -67,7 +69,7 @@ async fn a_raw_call_to_another_host_is_not_sent() {
 async fn an_observer_sees_no_path_of_a_raw_call() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let (client, _) = ScriptedTransport::client_with([response(200, "{}")], |builder| {
+    let (client, _) = client_with([response(200, "{}")], |builder| {
         builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.operation))
     });
     client.raw("GET", "/api/v1/parcels?limit=1", None).await.unwrap();

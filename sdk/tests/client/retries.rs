@@ -8,7 +8,7 @@ use parcelo::{
 use tokio::time::Instant;
 
 use crate::scripted_transport::{
-    CREATED, Piece, RECORD, ScriptedTransport, Step, number, order, refusal, response,
+    CREATED, Piece, RECORD, ScriptedTransport, Step, client_with, number, order, refusal, response,
 };
 
 #[expect(clippy::disallowed_methods, reason = "the paused clock of the test")]
@@ -18,7 +18,7 @@ pub(crate) fn now() -> Instant {
 
 #[tokio::test(start_paused = true)]
 async fn a_retried_creation_is_identical_and_honours_retry_after() {
-    let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with("retry-after", "2");
+    let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with_header("retry-after", "2");
     let (client, script) = ScriptedTransport::client([busy.clone(), busy, response(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
@@ -58,8 +58,8 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
     const ALWAYS: [usize; 4] = [4; 4];
     const REPEATABLE: [usize; 4] = [4, 4, 4, 1];
     const NEVER: [usize; 4] = [1; 4];
-    let truncated = Step::Response(201, vec![("content-length", "9".into())], vec![]);
-    let busy = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "1");
+    let truncated = Step::in_pieces(201, []).with_header("content-length", "9");
+    let busy = response(429, refusal("RATE_LIMIT_EXCEEDED")).with_header("retry-after", "1");
     let signals = [
         (Step::Fail(Phase::NotSent), ALWAYS),
         (Step::Fail(Phase::Untrusted), NEVER),
@@ -68,15 +68,15 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
         (Step::Fail(Phase::Timeout), REPEATABLE),
         (Step::Hang, REPEATABLE),
         (truncated, REPEATABLE),
-        (Step::Response(201, vec![], vec![Piece::Break]), REPEATABLE),
-        (Step::Response(400, vec![], vec![Piece::Break]), NEVER),
-        (Step::Response(503, vec![], vec![Piece::Silence]), REPEATABLE),
+        (Step::in_pieces(201, [Piece::Break]), REPEATABLE),
+        (Step::in_pieces(400, [Piece::Break]), NEVER),
+        (Step::in_pieces(503, [Piece::Silence]), REPEATABLE),
         (busy, ALWAYS),
         (response(500, refusal("INTERNAL_ERROR")), REPEATABLE),
         (response(409, refusal("IDEMPOTENCY_IN_PROGRESS")), REPEATABLE),
         (response(409, refusal("IDEMPOTENCY_CONFLICT")), NEVER),
         (response(409, refusal("PARCEL_DUPLICATE_TRACKING")), NEVER),
-        (response(307, "").with("location", "/elsewhere"), NEVER),
+        (response(307, "").with_header("location", "/elsewhere"), NEVER),
         (response(200, "no json"), NEVER),
     ];
     let responses: [(&[u16], [usize; 4]); 3] = [
@@ -95,8 +95,8 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
 #[tokio::test(start_paused = true)]
 async fn an_error_has_its_code_message_and_request_id() {
     let limited = response(429, refusal("RATE_LIMIT_EXCEEDED"))
-        .with("retry-after", "45")
-        .with("x-request-id", "req_head");
+        .with_header("retry-after", "45")
+        .with_header("x-request-id", "req_head");
     let (client, _) = ScriptedTransport::client([limited]);
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
@@ -129,7 +129,7 @@ async fn a_service_that_never_responds_times_out_after_a_minute() {
     assert!(Duration::from_secs(45) < waited && waited <= Duration::from_secs(60), "{waited:?}");
 
     let timeouts = Timeouts::default().total(Duration::from_secs(3));
-    let (client, _) = ScriptedTransport::client_with([Step::Hang], |it| it.timeouts(timeouts));
+    let (client, _) = client_with([Step::Hang], |it| it.timeouts(timeouts));
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::from_secs(3));
@@ -151,7 +151,7 @@ async fn a_stale_connection_is_replaced_without_a_delay() {
 #[tokio::test(start_paused = true)]
 async fn a_client_without_retries_makes_one_attempt() {
     let steps = [response(503, "")];
-    let (client, script) = ScriptedTransport::client_with(steps, |it| it.retry(Retry::none()));
+    let (client, script) = client_with(steps, |it| it.retry(Retry::none()));
     let error = client.health().await.unwrap_err();
     assert_eq!(
         (error.stop_reason(), script.sent_requests().len()),
@@ -164,14 +164,14 @@ async fn a_reply_says_whether_it_is_a_repeat_and_has_metadata() {
     let table = [
         (response(201, CREATED), Outcome::Created),
         (response(200, CREATED), Outcome::Replayed),
-        (response(201, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
+        (response(201, CREATED).with_header("idempotent-replayed", "true"), Outcome::Replayed),
     ];
     for (step, outcome) in table {
         let step = step
-            .with("x-request-id", "req_1")
-            .with("x-ratelimit-limit", "100")
-            .with("x-ratelimit-remaining", "99")
-            .with("x-ratelimit-reset", "1768057503");
+            .with_header("x-request-id", "req_1")
+            .with_header("x-ratelimit-limit", "100")
+            .with_header("x-ratelimit-remaining", "99")
+            .with_header("x-ratelimit-reset", "1768057503");
         let (client, _) = ScriptedTransport::client([step]);
         let reply = client.orders().create(&order()).await.unwrap();
         assert_eq!(reply.outcome(), outcome);
@@ -204,7 +204,7 @@ async fn an_unreadable_response_is_an_error_and_never_a_panic() {
             let step =
                 ["retry-after", "date", "x-request-id", "x-ratelimit-limit", "idempotent-replayed"]
                     .into_iter()
-                    .fold(response(status, *body), |step, name| step.with(name, head));
+                    .fold(response(status, *body), |step, name| step.with_header(name, head));
             let (client, _) = ScriptedTransport::client([step]);
             let error = client.orders().create(&order()).await.unwrap_err();
             assert!(!error.to_string().contains('\n') && error.status() == Some(status), "{error}");

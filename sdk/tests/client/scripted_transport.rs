@@ -1,119 +1,25 @@
-//! A transport that responds from a script and records its requests.
+//! The scripted transport of `parcelo::testing`, and what the tests here send through it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use parcelo::{
-    ApiKey, Client, ClientBuilder, Environment, IdempotencyKey, OrderRequest, TrackingNumber,
-    transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError},
-};
-
-/// The result of a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Step {
-    Response(u16, Vec<(&'static str, String)>, Vec<Piece>),
-    Fail(Phase),
-    Hang,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Piece {
-    Bytes(Bytes),
-    After(Duration, Bytes),
-    Break,
-    Silence,
-}
+pub(crate) use parcelo::testing::{Piece, ScriptedTransport, Step};
+use parcelo::{ApiKey, Client, ClientBuilder, IdempotencyKey, OrderRequest, TrackingNumber};
 
 /// Returns a step that responds with JSON.
 pub(crate) fn response(status: u16, body: impl Into<String>) -> Step {
-    Step::Response(status, Vec::new(), vec![Piece::Bytes(body.into().into())])
+    Step::response(status, body.into())
 }
 
-impl Step {
-    pub(crate) fn with(self, name: &'static str, value: impl Into<String>) -> Self {
-        match self {
-            Self::Response(status, mut headers, body) => {
-                headers.push((name, value.into()));
-                Self::Response(status, headers, body)
-            }
-            other => other,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ScriptedTransport {
-    steps: Arc<Mutex<VecDeque<Step>>>,
-    sent: Arc<Mutex<Vec<http::Request<Bytes>>>>,
-}
-
-impl ScriptedTransport {
-    /// Returns a client whose requests get the results of `steps`, one after the other; the last one is repeated.
-    pub(crate) fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Self) {
-        Self::client_with(steps, |builder| builder)
-    }
-
-    /// Returns a client like that of [`client`](Self::client), with these settings.
-    pub(crate) fn client_with(
-        steps: impl IntoIterator<Item = Step>,
-        set: impl FnOnce(ClientBuilder) -> ClientBuilder,
-    ) -> (Client, Self) {
-        let script = Self::default();
-        script.steps.lock().unwrap().extend(steps);
-        let client = set(Client::builder(key()).transport(script.clone())).build().unwrap();
-        (client, script)
-    }
-
-    pub(crate) fn sent_requests(&self) -> Vec<http::Request<Bytes>> {
-        self.sent.lock().unwrap().clone()
-    }
-}
-
-impl Transport for ScriptedTransport {
-    fn send(&self, request: http::Request<Bytes>) -> ResponseFuture<'_> {
-        self.sent.lock().unwrap().push(request);
-        let mut steps = self.steps.lock().unwrap();
-        let step = if steps.len() > 1 { steps.pop_front() } else { steps.front().cloned() };
-        perform(step.unwrap())
-    }
-}
-
-/// Returns the result of a step for a transport.
-pub(crate) fn perform(step: Step) -> ResponseFuture<'static> {
-    match step {
-        Step::Hang => Box::pin(std::future::pending()),
-        Step::Fail(phase) => Box::pin(async move { Err(TransportError::new(phase, "scripted")) }),
-        Step::Response(status, headers, pieces) => {
-            let mut response = http::Response::builder().status(status);
-            for (name, value) in headers {
-                let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
-                response = response.header(name, value);
-            }
-            let body = BodyStream::new(stream::iter(pieces).then(deliver));
-            Box::pin(async move { Ok(response.body(body).unwrap()) })
-        }
-    }
-}
-
-async fn deliver(piece: Piece) -> Result<Bytes, TransportError> {
-    match piece {
-        Piece::Bytes(bytes) => Ok(bytes),
-        Piece::After(wait, bytes) => {
-            tokio::time::sleep(wait).await;
-            Ok(bytes)
-        }
-        Piece::Break => Err(TransportError::new(Phase::MaybeSent, "scripted")),
-        Piece::Silence => std::future::pending().await,
-    }
+/// Returns a client with these settings whose requests end in `steps`, and its transport.
+pub(crate) fn client_with(
+    steps: impl IntoIterator<Item = Step>,
+    set: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> (Client, ScriptedTransport) {
+    let script = ScriptedTransport::new(steps);
+    let client = set(Client::builder(key()).transport(script.clone())).build().unwrap();
+    (client, script)
 }
 
 pub(crate) fn key() -> ApiKey {
-    ApiKey::from_random(Environment::Sandbox, &[7; 32])
+    parcelo::testing::api_key()
 }
 
 pub(crate) fn number() -> TrackingNumber {

@@ -16,7 +16,7 @@ use tracing::{
 };
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, Step, key, number, order, refusal, response,
+    CREATED, RECORD, ScriptedTransport, Step, client_with, key, number, order, refusal, response,
 };
 
 thread_local! {
@@ -85,8 +85,9 @@ impl Subscriber for Collector {
 #[test]
 fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     let collected = collect(async {
-        let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with("x-request-id", "req_1");
-        let created = response(201, CREATED).with("x-request-id", "req_2");
+        let busy =
+            response(503, refusal("SERVICE_UNAVAILABLE")).with_header("x-request-id", "req_1");
+        let created = response(201, CREATED).with_header("x-request-id", "req_2");
         let (client, _) = ScriptedTransport::client([busy, created]);
         client.orders().create(&order()).await.unwrap();
         let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Untrusted)]);
@@ -121,9 +122,9 @@ fn last_call_fields(collected: &[String]) -> BTreeMap<String, String> {
 
 #[test]
 fn a_call_span_has_the_fields_that_support_needs() {
-    let created = || response(201, CREATED).with("x-request-id", "req_1");
-    let replayed = || created().with("idempotent-replayed", "true");
-    let unreadable = || response(201, r#"{"success":true}"#).with("x-request-id", "req_1");
+    let created = || response(201, CREATED).with_header("x-request-id", "req_1");
+    let replayed = || created().with_header("idempotent-replayed", "true");
+    let unreadable = || response(201, r#"{"success":true}"#).with_header("x-request-id", "req_1");
     let refused = || response(409, refusal("PARCEL_DUPLICATE_TRACKING"));
     // status, request id, outcome, error, may have executed
     let table = [
@@ -147,9 +148,8 @@ fn a_call_span_has_the_fields_that_support_needs() {
     // A read has no outcome, and a refused call has no attempt. Both record their time in the queue.
     let second_call = |rate: RateLimit| {
         last_call_fields(&collect(async {
-            let (client, _) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
-                builder.rate_limit(rate)
-            });
+            let (client, _) =
+                client_with([response(200, RECORD)], |builder| builder.rate_limit(rate));
             let _ = client.tracking().get(&number()).await;
             let _ = client.tracking().get(&number()).await;
         }))
@@ -191,8 +191,8 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
         response(200, "CANARY"),
         response(403, refusal("AUTH_COUNTRY_NOT_ALLOWED")),
         response(409, refusal("IDEMPOTENCY_IN_PROGRESS")),
-        Step::Response(200, vec![("content-length", (99_u64 << 20).to_string())], vec![]),
-        Step::Response(302, vec![("location", "http://CANARY.example/CANARY".into())], vec![]),
+        Step::in_pieces(200, []).with_header("content-length", (99_u64 << 20).to_string()),
+        response(302, "").with_header("location", "http://CANARY.example/CANARY"),
     ];
     let mut kinds = std::collections::HashSet::new();
     let collected = collect(async {

@@ -373,7 +373,7 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
     for (operation, at) in table {
         let mut body = response_of(operation);
         *body.pointer_mut(at).unwrap() = json!("?");
-        let step = response(200, body.to_string()).with("x-request-id", "req_1");
+        let step = response(200, body.to_string()).with_header("x-request-id", "req_1");
         let (client, script) = ScriptedTransport::client([step]);
         let error = call(&client, operation).await.unwrap_err();
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Executed, true));

@@ -137,7 +137,7 @@ async fn an_earlier_attempt_of_the_call_stays_unknown() {
         "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
     let table = [
         (response(401, refusal("AUTH_INVALID_API_KEY")), true),
-        (response(429, "").with("retry-after", "100"), true),
+        (response(429, "").with_header("retry-after", "100"), true),
         (Step::Fail(Phase::Untrusted), true),
         (response(400, ""), true),
         (response(400, validation), false),
