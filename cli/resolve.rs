@@ -1,6 +1,7 @@
 //! Resolves arguments and settings to a command whose values are all valid.
 
 mod client;
+mod dates;
 mod import;
 mod tools;
 
@@ -275,8 +276,8 @@ fn parse_country(code: &str) -> Result<CountryCode, Failure> {
 }
 
 fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
-    let from = list.from.as_deref().map(|date| parse_date("--from", date)).transpose()?;
-    let to = list.to.as_deref().map(|date| parse_date("--to", date)).transpose()?;
+    let from = list.from.as_deref().map(|date| dates::parse_date("--from", date)).transpose()?;
+    let to = list.to.as_deref().map(|date| dates::parse_date("--to", date)).transpose()?;
     if from.zip(to).is_some_and(|(from, to)| to < from) {
         return Err(Failure::usage(texts::LAST_DAY_BEFORE_FIRST, texts::SEE_HELP));
     }
@@ -292,15 +293,6 @@ fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
             .and_then(|date| date.succ_opt())
             .filter(|date| date.year() < 10_000)
             .map(begin),
-    })
-}
-
-/// Parses a date such as 2026-01-31.
-fn parse_date(option: &str, text: &str) -> Result<NaiveDate, Failure> {
-    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
-    date.filter(|date| text.len() == 10 && date.to_string() == text).ok_or_else(|| {
-        let values = [("value", &*without_keys(text)), ("option", option)];
-        Failure::usage(texts::INVALID_VALUE.with(&values), texts::DATE_FORM)
     })
 }
 

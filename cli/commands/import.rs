@@ -96,13 +96,13 @@ pub(super) async fn import(
         stopped_failure(&counts, &err, &done.and(&existing))
     })?;
     // If the import was interrupted, the run that resumes it merges all labels.
-    let merged = match (&plan.merge, &stop) {
+    let (merge_note, merge_failure) = match (&plan.merge, &stop) {
         (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,
         _ => MergeOutcome::default(),
     };
     let file = texts::RESULTS_IN.with(&[("file", &*plan.results().to_string_lossy())]);
-    let failure = failure_for(&counts, stop, &done.and(&file)).or(merged.failure);
-    notes.extend(merged.note);
+    let failure = failure_for(&counts, stop, &done.and(&file)).or(merge_failure);
+    notes.extend(merge_note);
     Ok(CommandOutcome { notes, failure, ..outcome(results) })
 }
 
@@ -129,12 +129,8 @@ async fn check_parcels_exist(
     Ok(())
 }
 
-/// The outcome of merging all labels into one file.
-#[derive(Default)]
-struct MergeOutcome {
-    note: Option<Message>,
-    failure: Option<Failure>,
-}
+/// A note for the user, and the failure if there is one.
+type MergeOutcome = (Option<Message>, Option<Failure>);
 
 /// Saves the labels of all rows that have an order, including those of earlier runs, in the order of the rows.
 async fn merge(
@@ -149,11 +145,10 @@ async fn merge(
     Ok(match super::merge::save(client, &numbers, file).await {
         Ok(SavedLabels { labels, file, .. }) => {
             let values = [("labels", &*labels.to_string()), ("file", &*file.to_string_lossy())];
-            MergeOutcome { note: Some(texts::MERGED_LABELS.with(&values)), failure: None }
+            (Some(texts::MERGED_LABELS.with(&values)), None)
         }
         Err(failure) => {
-            let note = Message::from(texts::NOT_MERGED).and(&failure.message);
-            MergeOutcome { note: Some(note), failure: Some(failure) }
+            (Some(Message::from(texts::NOT_MERGED).and(&failure.message)), Some(failure))
         }
     })
 }

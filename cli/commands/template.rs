@@ -1,8 +1,8 @@
 //! `order template`: a valid sample order, with real places and invented people, or a copy of an earlier order.
 
 use parcelo::{
-    Client, CountryCode, CustomsInfo, Decimal, Error, IdType, IdempotencyKey, OrderRequest, Product,
-    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber,
+    Client, CountryCode, CustomsInfo, Decimal, Error, IdType, IdempotencyKey, OrderRequest,
+    Product, Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber,
 };
 
 use super::call;

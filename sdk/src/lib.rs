@@ -46,8 +46,15 @@ pub mod calls {
     pub use crate::client::{
         Attempt, Call, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload,
         LabelStream, Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus,
-        ReplyMeta, Sandbox, StopReason, TrackBatch, Tracking,
+        ReplyMeta, Resume, Sandbox, Ship, Shipped, StopReason, TrackBatch, Tracking,
     };
+}
+
+/// The trait [`Journal`](journal::Journal), in which orders survive a crash, and a journal in a file: for
+/// [`Orders::ship`](calls::Orders::ship).
+#[cfg(feature = "client")]
+pub mod journal {
+    pub use crate::client::{Entry, Journal, JournalError, JournalFile};
 }
 
 /// The trait [`Transport`](transport::Transport), which sends a client's requests: implement your own, or wrap the

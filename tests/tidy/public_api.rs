@@ -15,7 +15,7 @@ use public_api::Builder;
 use super::{
     assert_none,
     imports::Crate,
-    sources::{read, root},
+    sources::{is_word, read, root},
 };
 
 /// The packages with a listing, which is not part of the package: its file, and the features for integrators.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod extractor;
+mod kill_points;
 mod readme;
 mod transport;
 #[path = "../../../server/tests/waiting/mod.rs"]
@@ -23,12 +24,10 @@ use std::{
 
 use parcelo::{
     ApiKey, Client, ErrorCode, IdempotencyKey, Operation, OrderRequest, ParcelStatus,
-    TrackingNumber,
-    chrono::{DateTime, TimeDelta, Utc},
-    model::KeyState,
-    webhook::Secret,
+    TrackingNumber, chrono::TimeDelta, model::Saved, webhook::Secret,
 };
 use parcelo_server::mock::{Clock, MockServer, sample};
+use serde_json::json;
 use tempfile::TempDir;
 use waiting::{LONG, until};
 
@@ -138,8 +137,8 @@ const CALLERS: [(&str, &str); 5] = [
     ("create_order", "1001"),
     ("import_orders", "orders.csv"),
     ("track_until_delivered", "SB-SUCCESS-0001"),
-    ("resume_after_crash", "journal.jsonl"),
-    ("worker", "journal.jsonl"),
+    ("sqlite_journal", "orders.db"),
+    ("worker", "orders.jsonl"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -366,55 +365,67 @@ fn post(url: &str, headers: &str, body: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resume_after_crash_ships_each_order_once() {
+async fn sqlite_journal_ships_each_order_once() {
     let setup = Setup::open().await;
-    let create = || setup.server.faults().on(Operation::CreateOrder);
-    create().nth(2).after_commit().latency(Duration::from_secs(3600));
-    let (mut child, mut lines) = start(setup.example("resume_after_crash", &["journal.jsonl"]));
-    assert!(lines.next().unwrap().ends_with(" Created"));
+    let create = setup.server.faults().on(Operation::CreateOrder);
+    create.nth(2).after_commit().latency(Duration::from_secs(3600));
+    let (mut child, mut lines) = start(setup.example("sqlite_journal", &["orders.db"]));
+    assert!(lines.next().unwrap().ends_with(" now"));
     until("the second parcel exists", async || setup.parcels().await == 2).await;
     child.kill().unwrap(); // the second order exists, but the program does not know it
     child.wait().unwrap();
     assert_eq!(lines.next(), None);
 
-    let second = setup.run("resume_after_crash", &["journal.jsonl"]);
-    let outcomes: Vec<_> = second.lines().filter_map(|line| line.split(' ').nth(1)).collect();
-    assert_eq!(outcomes, ["Replayed", "Replayed", "Created"]);
+    let run = || {
+        let output = setup.run("sqlite_journal", &["orders.db"]);
+        let without_number = |line: &str| {
+            let words: Vec<_> = line.split(' ').collect();
+            format!("{} {}", words[0], words[2])
+        };
+        output.lines().map(without_number).collect::<Vec<_>>()
+    };
+    assert_eq!(run(), ["1002 resumed", "1001 before", "1002 before", "1003 now"]);
+    assert_eq!(run(), ["1001 before", "1002 before", "1003 before"]);
     assert_eq!(setup.parcels().await, 3);
-    assert!(!setup.folder.path().join("journal.jsonl").exists());
     setup.server.assert_exactly_once();
-    setup.run("resume_after_crash", &["journal.jsonl"]);
-    assert_eq!(setup.parcels().await, 6, "new orders have new keys");
 }
 
-/// Returns a journal of orders that were written at this time.
-fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
-    let line = |number: usize| {
+/// Returns the orders of a worker, with these ids.
+fn worker_orders(ids: std::ops::Range<usize>) -> Vec<OrderRequest> {
+    let order = |id: usize| {
         let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
-        order.idempotency_key = IdempotencyKey::derive("worker", &number.to_string());
-        (order.tracking_number, order.external_order_id) = (None, Some(number.to_string()));
-        serde_json::to_string(&(KeyState::sent_at(at), order)).unwrap() + "\n"
+        order.idempotency_key = IdempotencyKey::derive("worker", &id.to_string());
+        (order.tracking_number, order.external_order_id) = (None, Some(id.to_string()));
+        order
     };
-    orders.map(line).collect()
+    ids.map(order).collect()
+}
+
+fn order_lines(orders: &[OrderRequest]) -> String {
+    orders.iter().map(|order| serde_json::to_string(order).unwrap() + "\n").collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_ships_an_order_saved_days_ago_only_once() {
+async fn a_worker_ships_orders_left_open_for_a_day_only_once() {
     let setup = Setup::with_clock(Clock::system()).await;
     let path = |name: &str| setup.folder.path().join(name);
     let old = setup.server.clock().now() - TimeDelta::hours(25);
+    let orders = worker_orders(0..3);
     // The first was shipped but not recorded, the second never sent, and the third is new.
-    let line = journal(0..1, old);
-    let (_, order): (KeyState, OrderRequest) = serde_json::from_str(&line).unwrap();
-    let number =
-        setup.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
-    let all = line + &journal(1..2, old) + &journal(2..3, setup.server.clock().now());
-    fs::write(path("journal.jsonl"), all).unwrap();
-    let message = setup.run_failing("worker", &["journal.jsonl"]);
-    assert!(message.starts_with("1: ") && message.ends_with("\n1 not shipped\n"), "{message}");
-    let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
-    assert!(noted.contains(&format!("0 {number}\n")) && noted.lines().count() == 2, "{noted}");
-    assert_eq!(setup.parcels().await, 2);
+    let shipped = setup.client().orders().create(&orders[0]).await.unwrap();
+    let number = &shipped.parcel.tracking_number;
+    let entry = |order: usize| {
+        let id = &orders[order].external_order_id;
+        let order = Saved::new(&orders[order], old);
+        json!({"orderId": id, "state": {"open": {"order": order, "apiKey": "", "sentUntil": old}}})
+    };
+    let entries = format!("{}\n{}\n", entry(0), entry(1));
+    fs::write(path("orders.jsonl.journal"), entries).unwrap();
+    fs::write(path("orders.jsonl"), order_lines(&orders)).unwrap();
+    let output = setup.run("worker", &["orders.jsonl"]);
+    assert_eq!(output.lines().count(), 3, "{output}");
+    assert!(output.contains(&format!("0 {number}\n")), "{output}");
+    assert_eq!(setup.parcels().await, 3);
     setup.server.assert_exactly_once();
 }
 
@@ -424,28 +435,26 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
     let mut setup = Setup::with_clock(Clock::system()).await;
     setup.key = setup.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
     let path = |name: &str| setup.folder.path().join(name);
-    let written = journal(0..ORDERS, setup.server.clock().now());
-    fs::write(path("journal.jsonl"), written).unwrap();
+    fs::write(path("orders.jsonl"), order_lines(&worker_orders(0..ORDERS))).unwrap();
     let mut random = fastrand::Rng::with_seed(1);
     for kill in 0..10 {
         // One request is never answered, before its work or after it; the others go on.
         let fault = setup.server.faults().on_any().nth(random.u64(1..9));
         let fault = if kill % 2 == 0 { fault } else { fault.after_commit() };
         fault.latency(Duration::from_secs(3600));
-        let (mut child, lines) = start(setup.example("worker", &["journal.jsonl"]));
+        let (mut child, lines) = start(setup.example("worker", &["orders.jsonl"]));
         until("it waits", async || setup.server.faults().unused().is_empty()).await;
         child.kill().unwrap();
         drop(lines);
         assert!(!child.wait().unwrap().success());
     }
-    setup.run("worker", &["journal.jsonl"]);
+    let output = setup.run("worker", &["orders.jsonl"]);
 
     assert_eq!(setup.parcels().await, ORDERS as u64);
     setup.server.assert_exactly_once();
-    let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
     let numbers: BTreeSet<_> =
-        noted.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
-    assert_eq!((noted.lines().count(), numbers.len()), (ORDERS, ORDERS), "{noted}");
+        output.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
+    assert_eq!((output.lines().count(), numbers.len()), (ORDERS, ORDERS), "{output}");
     for number in numbers {
         let label = fs::read(path("labels").join(format!("{number}.pdf"))).unwrap();
         assert!(
@@ -453,24 +462,4 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
             "{number}"
         );
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn resume_after_crash_refuses_expired_keys() {
-    let setup = Setup::open().await;
-    let journal = setup.folder.path().join("journal.jsonl");
-    setup.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
-    setup.run_failing("resume_after_crash", &["journal.jsonl"]);
-    setup.server.faults().clear();
-    let a_day_older = |line: &str| {
-        let (state, order): (KeyState, OrderRequest) = serde_json::from_str(line).unwrap();
-        let sent = state.first_sent().unwrap() - Duration::from_secs(25 * 3600);
-        serde_json::to_string(&(KeyState::sent_at(sent), order)).unwrap() + "\n"
-    };
-    let lines: String = fs::read_to_string(&journal).unwrap().lines().map(a_day_older).collect();
-    fs::write(&journal, lines).unwrap();
-    let late = setup.run_failing("resume_after_crash", &["journal.jsonl"]);
-    assert!(late.starts_with("see orders().find()\n") && late.contains("24 hours"), "{late}");
-    assert!(journal.exists());
-    assert_eq!(setup.parcels().await, 0);
 }

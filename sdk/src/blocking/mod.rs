@@ -26,7 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file of a label is an [`io::Read`](std::io::Read):
+//! The file of a label is an [`std::io::Read`]:
 //!
 //! ```
 #![doc = include_str!("example.txt")]

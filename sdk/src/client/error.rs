@@ -51,6 +51,8 @@ pub enum ErrorKind {
     Config,
     /// The file could not be written.
     File,
+    /// The journal of [`Orders::ship`](crate::calls::Orders::ship) could not be read or written.
+    Journal,
     /// The response does not come from the API, or has an HTTP status that the API does not use here, such as a
     /// redirect.
     Unexpected,
@@ -62,6 +64,8 @@ pub(crate) type Texts = (&'static str, &'static str);
 const OUTCOME_UNKNOWN: Texts =
     ("The request may have been executed.", "Es posible que la solicitud se haya ejecutado.");
 const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
+const STAYS_OPEN: Texts =
+    ("The order stays open in the journal.", "El pedido sigue abierto en el diario.");
 
 /// The reason why a call failed.
 ///
@@ -107,6 +111,8 @@ pub(crate) struct Inner {
     pub(crate) may_have_executed: bool,
     /// No attempt of the call sent anything.
     pub(super) nothing_sent: bool,
+    /// The order is not settled in its journal.
+    pub(super) order_stays_open: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) unreadable: Option<Unreadable>,
     pub(super) tracked: Vec<BatchResult>,
@@ -129,6 +135,7 @@ impl Error {
             idempotency_key: None,
             may_have_executed: false,
             nothing_sent: false,
+            order_stays_open: false,
             stop_reason: None,
             unreadable: None,
             tracked: Vec::new(),
@@ -227,16 +234,25 @@ impl Error {
             return text.to_owned();
         }
         let text = language.pick(self.0.texts.0, self.0.texts.1);
-        if self.is_executed() {
-            text.to_owned()
-        } else if self.may_have_executed() {
-            format!("{text} {}", language.pick(OUTCOME_UNKNOWN.0, OUTCOME_UNKNOWN.1))
-        } else if self.0.nothing_sent {
+        let mut message = if !self.is_executed() && !self.may_have_executed() && self.0.nothing_sent
+        {
             let nothing = language.pick(NOTHING_SENT.0, NOTHING_SENT.1);
             format!("{}; {nothing}", text.trim_end_matches('.'))
         } else {
             text.to_owned()
+        };
+        for (en, es) in self.added_texts() {
+            message.push(' ');
+            message.push_str(language.pick(en, es));
         }
+        message
+    }
+
+    /// Returns the sentences that follow a message.
+    fn added_texts(&self) -> impl Iterator<Item = Texts> {
+        let is_unknown = self.may_have_executed() && !self.is_executed();
+        let added = [(is_unknown, OUTCOME_UNKNOWN), (self.order_stays_open(), STAYS_OPEN)];
+        added.into_iter().filter_map(|(applies, texts)| applies.then_some(texts))
     }
 
     /// Returns the service's message, unless it is empty.
@@ -272,6 +288,12 @@ impl Error {
     /// this: see [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
+    }
+
+    /// Returns `true` if the order of [`Orders::ship`](crate::client::Orders::ship) is not settled, and stays open in the
+    /// journal: ship it again later, or resume. If it is `false`, the order was refused, or was never in the journal.
+    pub fn order_stays_open(&self) -> bool {
+        self.0.order_stays_open
     }
 
     /// Returns the results that [`Tracking::batch`](crate::client::Tracking::batch) had received before it failed:
@@ -318,8 +340,8 @@ impl fmt::Display for Error {
             (_, None) => {}
         }
         write!(f, "{}", OneLine(&self.message(Language::En)))?;
-        if self.may_have_executed() && self.service_message(Language::En).is_some() {
-            write!(f, " {}", OUTCOME_UNKNOWN.0)?;
+        if self.service_message(Language::En).is_some() {
+            self.added_texts().try_for_each(|added| write!(f, " {}", added.0))?;
         }
         for (i, fault) in self.field_faults().iter().enumerate() {
             let before = if i == 0 { " " } else { ", " };

@@ -19,6 +19,7 @@ mod error_conversions;
 mod execute;
 #[cfg(feature = "hyper")]
 mod hyper_errors;
+mod journal;
 mod json;
 mod labels;
 mod limiter;
@@ -39,6 +40,7 @@ mod retry_after;
 mod retry_budget;
 mod sandbox;
 mod seconds;
+mod ship;
 mod spans;
 mod stream;
 mod temp_file;
@@ -60,6 +62,7 @@ pub use download::{LabelDownload, LabelStream};
 #[cfg(feature = "blocking")]
 pub(crate) use error::Texts;
 pub use error::{Error, ErrorKind};
+pub use journal::{Entry, Journal, JournalError, JournalFile};
 pub use labels::Labels;
 pub use manifests::Manifests;
 pub use next_step::{IfAbsent, NextStep};
@@ -74,6 +77,9 @@ pub use reqwest_transport::Reqwest;
 pub use response::RateLimitStatus;
 pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
+#[cfg(feature = "test-util")]
+pub(crate) use ship::NOT_SAVED;
+pub use ship::{Resume, Ship, Shipped};
 pub use stream::{CreateMany, ItemStream};
 pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};

@@ -94,6 +94,8 @@ impl Error {
             }
             ErrorKind::Validation | ErrorKind::NotFound => NextStep::Correct,
             ErrorKind::RateLimited => self.resend(),
+            // Shipped again, the order continues with the key in the journal.
+            ErrorKind::Journal if self.may_have_executed() => self.resend(),
             ErrorKind::Conflict => self.after_conflict(),
             ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout => self.after_failure(),
             ErrorKind::Decode | ErrorKind::Unexpected => self.after_unexpected_response(),
@@ -101,7 +103,8 @@ impl Error {
             | ErrorKind::CountryNotAllowed
             | ErrorKind::Forbidden
             | ErrorKind::Config
-            | ErrorKind::File => self.configure(),
+            | ErrorKind::File
+            | ErrorKind::Journal => self.configure(),
         }
     }
 
@@ -184,8 +187,8 @@ mod tests {
     use super::{
         ErrorKind::{
             Authentication, Config, Conflict, CountryNotAllowed, Decode, Executed, File, Forbidden,
-            KeyExpired, KeyReused, Network, NotFound, RateLimited, Server, Timeout, Unexpected,
-            Validation,
+            Journal, KeyExpired, KeyReused, Network, NotFound, RateLimited, Server, Timeout,
+            Unexpected, Validation,
         },
         NextStep::{Configure, Correct, GiveUp, LookUp, Settled},
         *,
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_step_for_every_stop_reason() {
         let same = |step: NextStep| std::array::from_fn(|_| step.clone());
-        let table: [(&[ErrorKind], [NextStep; 4]); 10] = [
+        let table: [(&[ErrorKind], [NextStep; 4]); 11] = [
             // kinds: permanent, permanent with an unknown outcome, otherwise, otherwise with an unknown outcome
             (&[Executed], same(Settled)),
             (&[KeyExpired], same(NEW_KEY)),
@@ -235,6 +238,7 @@ mod tests {
                 [Configure, LOOK_UP, Configure, LOOK_UP],
             ),
             (&[RateLimited], same(RESEND)),
+            (&[Journal], [Configure, RESEND, Configure, RESEND]),
             (&[Conflict], [RESEND, LOOK_UP, RESEND, LOOK_UP]),
             (&[Server, Timeout], [GiveUp, LOOK_UP, RESEND, RESEND]),
             (&[Network], [Configure, LOOK_UP, RESEND, RESEND]),
@@ -245,7 +249,7 @@ mod tests {
             .flat_map(|(kinds, steps)| kinds.iter().map(move |kind| (*kind, steps)))
             .collect();
         let kinds: HashSet<_> = rows.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!((rows.len(), kinds.len()), (17, 17), "each kind once");
+        assert_eq!((rows.len(), kinds.len()), (18, 18), "each kind once");
         for (kind, steps) in rows {
             for stop in STOPS {
                 for is_unknown in [false, true] {

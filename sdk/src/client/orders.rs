@@ -7,10 +7,10 @@ use parcelo_types::{
 
 use super::{Call, Client, CreateMany, Error, ListParcels, Reply, request::UnsentRequest};
 
-/// Creating, finding, reading and voiding orders; from [`Client::orders`].
+/// Creating, shipping, finding, reading and voiding orders; from [`Client::orders`].
 #[derive(Debug, Clone)]
 pub struct Orders {
-    client: Client,
+    pub(super) client: Client,
 }
 
 impl Client {

@@ -41,7 +41,7 @@ impl CallEnd {
 /// and came from the service, from a proxy or from another program at its address. An end that leaves open whether the
 /// order is created is there once for each [`Execution`].
 ///
-/// See the [module](self) for an example.
+/// See [`testing`](crate::testing) for an example.
 pub fn call_ends() -> impl Iterator<Item = CallEnd> {
     let never = unexecuted().into_iter().map(|step| CallEnd::new(step, Execution::Never));
     let done = executed().into_iter().map(|step| CallEnd::new(step, Execution::Done));

@@ -42,6 +42,7 @@ pub fn error(kind: ErrorKind) -> Error {
         ErrorKind::Executed => Step::response(201, r#"{"success":true,"new":1}"#).by_service(),
         ErrorKind::Config => Step::Fail(Phase::Refused),
         ErrorKind::File => return file(),
+        ErrorKind::Journal => return Error::new(kind, crate::client::NOT_SAVED),
         ErrorKind::Unexpected => Step::response(302, ""),
     };
     error_after(step)

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Method, Request};
 use parcelo_types::ErrorCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -15,9 +15,10 @@
 //! use parcelo::testing::{self, CallEnd, FaultyService};
 //! use parcelo::{Client, IdempotencyKey, NextStep, OrderRequest};
 //!
-//! /// Sends the order until it gets a response, each time as a new one.
+//! /// Sends the order again after an error, each time as a new one.
 //! async fn wrong(client: Client, mut order: OrderRequest) {
-//!     while client.orders().create(&order).await.is_err() {
+//!     for _ in 0..5 {
+//!         let Err(_) = client.orders().create(&order).await else { return };
 //!         order.idempotency_key = IdempotencyKey::random();
 //!     }
 //! }
@@ -72,6 +73,7 @@
 mod call_end;
 mod errors;
 mod faulty_service;
+mod kill_points;
 mod responses;
 mod scripted_transport;
 
@@ -84,6 +86,7 @@ use crate::{Client, ClientBuilder};
 pub use call_end::{CallEnd, Execution, call_ends};
 pub use errors::{error, error_after};
 pub use faulty_service::FaultyService;
+pub use kill_points::{Violation, kill_points};
 pub use responses::{created_order, parcel_summary, reply, tracking_record};
 pub use scripted_transport::{Piece, ScriptedTransport, Step};
 
@@ -135,13 +138,13 @@ fn from_json<T: DeserializeOwned>(json: Value) -> T {
 
 #[cfg(test)]
 mod tests {
-    use parcelo_types::rules::{Destinations, OrderContext, check_order, parse_body};
+    use parcelo_types::rules::{Destinations, OrderContext, check_order};
 
     use super::*;
 
     #[test]
     fn the_order_keeps_the_rules() {
-        let body = parse_body(&serde_json::to_vec(&order()).unwrap()).unwrap();
+        let body = serde_json::to_value(order()).unwrap();
         let accepted = check_order(&body, &OrderContext::new(&Destinations::All)).unwrap();
         assert_eq!((accepted.value, accepted.warnings), (order(), vec![]));
     }

@@ -122,7 +122,8 @@ impl Step {
                 Box::pin(async move { Err(TransportError::new(phase, "scripted")) })
             }
             Self::Respond(response) => {
-                let response = response.map(|pieces| BodyStream::new(stream::iter(pieces).then(deliver)));
+                let response =
+                    response.map(|pieces| BodyStream::new(stream::iter(pieces).then(deliver)));
                 Box::pin(async move { Ok(response) })
             }
         }

@@ -7,8 +7,9 @@ use parcelo::{
     Awb, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation, ReprintRequest, Retry,
     Timeouts, VoidManyRequest, VoidRequest,
     calls::{LabelStream, Orders},
-    model::{Auth, ManifestId},
+    model::ManifestId,
 };
+use parcelo_types::internal::Auth;
 
 use crate::{
     retries::now,

@@ -10,7 +10,7 @@ use parcelo::{
 use serde_json::json;
 
 use crate::scripted_transport::{
-    ScriptedTransport, Step, client_with, key as api_key, number, order, refusal, response,
+    ScriptedTransport, Step, client_with, number, order, refusal, response,
 };
 
 /// Returns a client that gets no responses and makes one attempt.

@@ -14,12 +14,14 @@ mod errors;
 mod guarantees;
 #[cfg(feature = "gzip")]
 mod gzip;
+mod handler;
 mod headers;
 #[cfg(all(feature = "http2", feature = "reqwest"))]
 mod http2;
 mod key_age;
 mod key_state;
 mod keys;
+mod kill_points;
 mod labels;
 mod layers;
 mod next_step;
@@ -34,6 +36,7 @@ mod recording_server;
 mod retries;
 mod scripted_transport;
 mod ship;
+mod ship_ends;
 #[cfg(feature = "reqwest")]
 mod socket;
 mod spans;

@@ -68,7 +68,7 @@ async fn an_ended_iterator_is_not_polled_again() {
 async fn no_more_orders_are_taken_than_are_in_flight() {
     for (concurrency, max) in [(0, 1), (1, 1), (5, 5)] {
         let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
-        let (client, _) = ScriptedTransport::client([Step::Response(201, vec![], slow)]);
+        let (client, _) = ScriptedTransport::client([Step::in_pieces(201, slow)]);
         let taken = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&taken);
         let endless = std::iter::repeat_with(move || {
@@ -87,7 +87,7 @@ async fn no_more_orders_are_taken_than_are_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn as_many_orders_are_in_flight_as_allowed() {
     let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
-    let (client, _) = ScriptedTransport::client([Step::Response(201, vec![], slow)]);
+    let (client, _) = ScriptedTransport::client([Step::in_pieces(201, slow)]);
     let began = crate::limits::now();
     let mut creations = client.orders().create_many(orders("many", 20)).concurrency(10);
     while let Some((_, created)) = creations.next().await {

@@ -22,7 +22,7 @@ use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
 use crate::scripted_transport::{
-    CREATED, RECORD, ScriptedTransport, key, number, order, orders, refusal, response,
+    CREATED, RECORD, ScriptedTransport, client_with, key, number, order, orders, refusal, response,
 };
 
 #[expect(clippy::disallowed_methods, reason = "the clock of the test, paused or not")]
@@ -228,7 +228,7 @@ async fn an_idle_client_sends_a_full_window_at_once() {
 
 /// Returns a client that never sends two requests at once.
 fn evenly_paced_client() -> (Client, ScriptedTransport) {
-    ScriptedTransport::client_with([response(201, CREATED)], |builder| {
+    client_with([response(201, CREATED)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1))
     })
 }
@@ -245,7 +245,7 @@ async fn clones_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
-    let (client, script) = ScriptedTransport::client_with([response(200, RECORD)], |builder| {
+    let (client, script) = client_with([response(200, RECORD)], |builder| {
         builder.rate_limit(RateLimit::adaptive().burst(1).fail_fast())
     });
     let number = number();
@@ -308,10 +308,10 @@ async fn waiting_in_the_queue_counts_towards_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn a_used_up_window_delays_all_calls_until_it_ends() {
     let full = response(201, CREATED)
-        .with("x-request-id", "req_1")
-        .with("x-ratelimit-limit", "100")
-        .with("x-ratelimit-remaining", "0")
-        .with("x-ratelimit-reset", "1768057501");
+        .with_header("x-request-id", "req_1")
+        .with_header("x-ratelimit-limit", "100")
+        .with_header("x-ratelimit-remaining", "0")
+        .with_header("x-ratelimit-reset", "1768057501");
     let (client, _) = ScriptedTransport::client([full, response(201, CREATED)]);
     let began = now();
     client.orders().create(&order()).await.unwrap();
@@ -321,7 +321,8 @@ async fn a_used_up_window_delays_all_calls_until_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_delays_all_later_calls() {
-    let limited = response(429, refusal("RATE_LIMIT_EXCEEDED")).with("x-request-id", "req_1");
+    let limited =
+        response(429, refusal("RATE_LIMIT_EXCEEDED")).with_header("x-request-id", "req_1");
     let (client, _) = ScriptedTransport::client([limited, response(201, CREATED)]);
     client.with_retry(Retry::none()).orders().create(&order()).await.unwrap_err();
     let began = now();

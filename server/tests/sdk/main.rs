@@ -14,6 +14,5 @@ mod conformance;
 mod fault_sweep;
 mod find;
 mod limits;
-#[expect(dead_code, reason = "the tests of the client alone break more connections")]
 #[path = "../../../sdk/tests/client/scripted_transport.rs"]
 mod scripted_transport;

@@ -168,7 +168,9 @@ impl Memory {
     /// Returns the memory merged with a saved state.
     pub(super) fn merged_with(&self, state: &KeyState) -> Self {
         let merged = self.state().merge(state);
-        let monotonic = self.monotonic.filter(|_| merged.first_sent == self.state.first_sent);
+        // A first attempt that is earlier by the wall clock is earlier by the monotonic clock too.
+        let earlier = self.state.first_sent.zip(merged.first_sent).map(|(own, first)| own - first);
+        let monotonic = self.monotonic.zip(earlier).map(|(monotonic, by)| monotonic - by);
         Self {
             monotonic,
             last_attempt: self.last_attempt,
@@ -500,6 +502,16 @@ mod tests {
         memory.note_service_time(at(110));
         assert_eq!(memory.state().service_time, Some(at(100)));
         assert_eq!(age(&memory, &now(-4, 1, Some(125))), 25);
+    }
+
+    #[test]
+    fn a_saved_state_takes_no_monotonic_age_from_a_key() {
+        let mut memory = Memory::default();
+        begin(&mut memory, moment(2));
+        let merged = memory.merged_with(&KeyState::sent_at(at(1)));
+        // The wall clock was set back since.
+        let age = merged.age(&minutes(0, 24 * 60, None)).unwrap();
+        assert_eq!(age.num_hours(), 25);
     }
 
     #[test]
