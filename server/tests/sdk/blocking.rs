@@ -88,6 +88,8 @@ fn exercise_every_call() {
     let known = client.manifests().get(&manifest.manifest_id).wait().unwrap();
     assert_eq!(known.tracking_numbers, [second]);
 
+    let id = client.orders().get(&first).wait().unwrap().into_inner().external_order_id;
+    assert_eq!(id.as_deref(), Some("1001"));
     lists(&client, &both);
     assert_eq!(client.sandbox().reset().wait().unwrap().deleted.parcels, 2);
     let error = client.tracking().get(&first).wait().unwrap_err();
