@@ -14,7 +14,6 @@ mod errors;
 mod guarantees;
 #[cfg(feature = "gzip")]
 mod gzip;
-mod handler;
 mod headers;
 #[cfg(all(feature = "http2", feature = "reqwest"))]
 mod http2;
@@ -36,7 +35,6 @@ mod recording_server;
 mod retries;
 mod scripted_transport;
 mod ship;
-mod ship_ends;
 #[cfg(feature = "reqwest")]
 mod socket;
 mod spans;

@@ -10,16 +10,17 @@ use std::{
 };
 
 use parcelo::{
-    ApiKey, Client, Environment, ErrorKind, IdempotencyKey, NextStep,
+    ApiKey, Client, ErrorKind, IdempotencyKey, NextStep,
     chrono::Utc,
     journal::{Entry, Journal, JournalError, JournalFile},
+    testing::{CallEnd, Execution, FaultyService},
     transport::Phase,
 };
 use tokio::time::Instant;
 
 use crate::{
+    next_step::{counts, order_with_external_id},
     scripted_transport::{CREATED, ScriptedTransport, Step, order, refusal, response},
-    ship_ends::{Execution, Service, order_with_external_id},
     write_outcomes::ResponseKind,
 };
 
@@ -99,7 +100,8 @@ async fn an_order_that_cannot_be_saved_is_not_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn an_order_whose_number_cannot_be_saved_is_shipped_once() {
-    let (client, service) = Service::client([], None);
+    let service = FaultyService::new([]);
+    let client = service.client();
     let mut journal = InMemory::failing_after(1);
     let error = client.orders().ship(&order_with_external_id(), &journal).await.unwrap_err();
     assert_eq!(
@@ -111,13 +113,14 @@ async fn an_order_whose_number_cannot_be_saved_is_shipped_once() {
     journal.fails = false;
     let resumed = client.orders().resume(&journal).await.unwrap();
     assert!(matches!(&*resumed, [(id, Ok(_))] if id == "1001"), "{resumed:?}");
-    assert_eq!(service.counts(), (1, 2));
+    assert_eq!(counts(&service), (1, 2));
     assert!(client.orders().resume(&journal).await.unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_order_that_the_journal_has_as_shipped_is_not_sent() {
-    let (client, service) = Service::client([], None);
+    let service = FaultyService::new([]);
+    let client = service.client();
     let journal = InMemory::default();
     let number =
         async |order| client.orders().ship(&order, &journal).await.unwrap().tracking_number;
@@ -130,25 +133,27 @@ async fn an_order_that_the_journal_has_as_shipped_is_not_sent() {
     let again = order_with_external_id().with_idempotency_key(IdempotencyKey::random());
     assert_eq!(number(again.clone()).await, first);
     assert_eq!(number(again.with_external_order_id(" 1001 ")).await, first);
-    assert_eq!(service.counts(), (1, 1));
+    assert_eq!(counts(&service), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_order_shipped_twice_at_once_has_one_parcel() {
-    let (client, service) = Service::client([], None);
+    let service = FaultyService::new([]);
+    let client = service.client();
     let journal = InMemory::default();
     let orders =
         [1, 2].map(|_| order_with_external_id().with_idempotency_key(IdempotencyKey::random()));
     let [one, other] = orders.each_ref().map(|order| client.orders().ship(order, &journal));
     let (one, other) = tokio::join!(one, other);
     assert_eq!(one.unwrap().tracking_number, other.unwrap().tracking_number);
-    assert_eq!(service.counts().0, 1);
+    assert_eq!(service.parcels(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_order_can_be_corrected_and_shipped() {
     let faulty = response(400, ResponseKind::Fault("receiver.phone").body());
-    let (client, service) = Service::client([(faulty, Execution::NotExecuted)], None);
+    let service = FaultyService::new([CallEnd::new(faulty, Execution::Never)]);
+    let client = service.client();
     let journal = InMemory::default();
     let error = client.orders().ship(&order_with_external_id(), &journal).await.unwrap_err();
     assert!(!error.order_stays_open() && !journal.entry().unwrap().is_open(), "{error}");
@@ -156,7 +161,7 @@ async fn a_refused_order_can_be_corrected_and_shipped() {
     let mut corrected = order_with_external_id();
     corrected.receiver.phone = "+593991234568".to_owned();
     client.orders().ship(&corrected, &journal).await.unwrap();
-    assert_eq!(service.counts(), (1, 2));
+    assert_eq!(counts(&service), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,19 +195,20 @@ fn now() -> Instant {
 
 /// Returns a client of the same service with another API key, at this time.
 #[expect(clippy::disallowed_methods, reason = "a wall clock that is set forward")]
-fn with_other_api_key(service: &Service, minutes: u64) -> Client {
-    let key = ApiKey::from_random(Environment::Sandbox, &[8; 32]);
+fn with_other_api_key(service: &FaultyService, minutes: u64) -> Client {
+    let key = ApiKey::parse("pk_test_other").unwrap();
     let now = move || Utc::now() + Duration::from_secs(60 * minutes);
     Client::builder(key).transport(service.clone()).wall_clock(now).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_another_api_key_an_order_is_sent_only_when_no_attempt_is_under_way() {
-    let lost = (Step::Fail(Phase::MaybeSent), Execution::NotExecuted);
-    let (client, service) = Service::client([], Some(lost));
+    let lost = CallEnd::new(Step::Fail(Phase::MaybeSent), Execution::Never);
+    let service = FaultyService::new(std::iter::repeat(lost));
+    let client = service.client();
     let journal = InMemory::default();
     client.orders().ship(&order_with_external_id(), &journal).await.unwrap_err();
-    let (_, creations) = service.counts();
+    let creations = service.creations();
     let ship = async |minutes| {
         let client = with_other_api_key(&service, minutes);
         client.orders().ship(&order_with_external_id(), &journal).await
@@ -210,18 +216,19 @@ async fn with_another_api_key_an_order_is_sent_only_when_no_attempt_is_under_way
     let error = ship(5).await.unwrap_err();
     let after = error.retry_after().unwrap().as_secs();
     assert!((5 * 60..=6 * 60).contains(&after), "{after} s");
-    assert_eq!((error.kind(), service.counts().1), (ErrorKind::Conflict, creations));
+    assert_eq!((error.kind(), service.creations()), (ErrorKind::Conflict, creations));
     assert!(error.order_stays_open() && error.may_have_executed(), "{error}");
-    service.work_normally();
+    service.repair();
     ship(12).await.unwrap();
-    assert_eq!(service.counts(), (1, creations + 1));
+    assert_eq!(counts(&service), (1, creations + 1));
 }
 
 #[tokio::test]
 async fn a_journal_file_survives_restarts_and_torn_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.journal");
-    let (client, _) = Service::client([], None);
+    let service = FaultyService::new([]);
+    let client = service.client();
     let ship = async |id: &str, journal: &JournalFile| {
         let key = IdempotencyKey::random();
         let order = order_with_external_id().with_external_order_id(id).with_idempotency_key(key);
@@ -254,7 +261,8 @@ async fn a_journal_file_is_compacted_when_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.journal");
     let lines = || std::fs::read_to_string(&path).unwrap().lines().count();
-    let (client, service) = Service::client([], None);
+    let service = FaultyService::new([]);
+    let client = service.client();
     let ship_all = async || {
         let journal = JournalFile::open(&path).unwrap();
         for id in 0..40 {
@@ -264,9 +272,9 @@ async fn a_journal_file_is_compacted_when_it_is_opened() {
         }
     };
     ship_all().await;
-    assert_eq!((lines(), service.counts().0), (80, 40));
+    assert_eq!((lines(), service.parcels()), (80, 40));
     ship_all().await;
-    assert_eq!((lines(), service.counts().0), (40, 40));
+    assert_eq!((lines(), service.parcels()), (40, 40));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
