@@ -25,6 +25,9 @@ const DATABASES: &[&str] = &["rusqlite", "tokio_postgres"];
 /// Names that the senders of webhooks and e-mails must not use: the service gives them what is to be sent.
 const NOT_FOR_SENDERS: &[&str] =
     &["crate::http", "crate::mock", "parcelo_store", "parcelo_label", "axum"];
+/// Names that the operators' pages and API must not use: the service does the work.
+const NOT_FOR_OPERATORS: &[&str] =
+    &["parcelo_service::mail", "parcelo_service::mock", "parcelo_service::webhook", "reqwest"];
 const SOCKETS: &[&str] = &[
     "std::net::TcpListener",
     "std::net::TcpStream",
@@ -49,6 +52,12 @@ const LAYER_RULES: &[LayerRule] = &[
     rule("server/label/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES, &["parcelo_store"]]),
     rule("server/store/src/", &[HTTP_CRATES, &["parcelo_label"]]),
     rule("server/process/src/", &[DATABASES]),
+    rule("server/process/src/admin/", &[NOT_FOR_OPERATORS]),
+    rule("server/process/src/dashboard/", &[NOT_FOR_OPERATORS]),
+    rule(
+        "server/process/src/smtp",
+        &[NOT_FOR_SENDERS, &["parcelo_service::http", "parcelo_service::mock"]],
+    ),
     rule("server/service/src/", &[DATABASES]),
     rule("server/wire/src/", &[HTTP_CRATES, IO_AND_CLOCK, DATABASES]),
     rule("server/service/src/service/", &[OUTER_MODULES, HTTP_CRATES]),

@@ -25,9 +25,11 @@ mod metrics;
 mod mock;
 mod mock_args;
 mod password;
+#[doc(hidden)]
 pub mod passwords;
 mod print;
 mod ready_file;
+#[doc(hidden)]
 pub mod routes;
 mod serve;
 mod serve_args;

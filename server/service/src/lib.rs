@@ -1,7 +1,7 @@
 //! The service of Parcelo, a cross-border parcel shipping service, with its HTTP API, its webhooks and its e-mails; and
 //! [`mock`], which embeds it in tests.
 //!
-//! Programs name it by [`parcelo-server`](https://docs.rs/parcelo-server), whose `mock` is this crate's. The rest is for
+//! Programs use it through [`parcelo-server`](https://docs.rs/parcelo-server), which re-exports [`mock`]. The rest is for
 //! the process, the benchmarks and the tests of this repository, and changes without notice.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

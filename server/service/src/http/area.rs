@@ -135,7 +135,7 @@ impl Area {
         self.route(operation.path(), on(method, handler))
     }
 
-    /// Adds a route that is no operation of the API.
+    /// Adds a route outside the table of operations.
     #[must_use]
     pub fn route(self, path: &str, handlers: MethodRouter<Api>) -> Self {
         self.map_routes(|routes| routes.route(path, handlers))

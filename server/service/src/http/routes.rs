@@ -1,4 +1,4 @@
-//! Every route of the listeners, by area: the API of an environment, and the operators' listener.
+//! Every route of an environment's API, by area. Those of the operators' listener are in `parcelo-process`.
 
 use axum::{Router, middleware, routing::get};
 use parcelo_types::{ErrorCode, Operation};

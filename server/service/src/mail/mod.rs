@@ -1,4 +1,4 @@
-//! E-mails about parcels: their text, the message on the wire, and the sending. [`parcelo_domain::mail`] decides what
+//! E-mails about parcels: their text, and when they are handed to a transport. [`parcelo_domain::mail`] decides what
 //! triggers an e-mail, when it is due and what its outcome means; the store keeps the e-mails that are due.
 
 pub mod allow_list;

@@ -50,6 +50,7 @@ use tokio::net::TcpListener;
 
 pub use builder::Builder;
 pub use clock::Clock;
+#[doc(hidden)]
 pub use clock::try_parse_time;
 pub use clock_control::ClockControl;
 #[cfg(test)]
@@ -118,6 +119,7 @@ impl MockServer {
     }
 
     /// Returns the API that the routes serve.
+    #[doc(hidden)]
     pub fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }

@@ -149,11 +149,21 @@ fn read_sent_statements() -> BTreeSet<String> {
 fn run_tests(file: PathBuf) -> PathBuf {
     let mut store = Command::new(env::current_exe().unwrap());
     store.arg("postgres").args(SKIPPED_TESTS.iter().flat_map(|test| ["--skip", test]));
-    let mut service = Command::new(env!("CARGO"));
-    service.args(["test", "--locked", "-p", "parcelo-server", "--lib", "service::"]);
-    for mut tests in [store, service] {
+    let of_crate = |package: &str, filter: &str| {
+        let mut tests = Command::new(env!("CARGO"));
+        let features = format!("{package}/postgres");
+        tests.args(["test", "--locked", "-p", package, "--features", &features, "--lib", filter]);
+        tests
+    };
+    let (service, process) =
+        (of_crate("parcelo-service", "service::"), of_crate("parcelo-process", "sign_in::"));
+    let mut written = 0;
+    for mut tests in [store, service, process] {
         let ran = tests.env(STATEMENTS_FILE, &file).output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        let length = fs::metadata(&file).unwrap().len();
+        assert!(length > written, "no statement was sent: {tests:?}");
+        written = length;
     }
     file
 }
