@@ -8,8 +8,8 @@ const HEADER: &[u8] = b"%PDF-1.7\n%\x80\x80\x80\x80\n\n";
 const CATALOG: usize = 1;
 const PAGES: usize = 2;
 
-/// Returns a file with the pages of all files, in their order; `None` if there is none, or if one of them is not as the
-/// service writes it.
+/// Returns a file with the pages of all files, in their order. Returns `None` without a file, or if the service would
+/// not have written one of them so.
 pub(crate) fn join(files: &[impl AsRef<[u8]>]) -> Option<Vec<u8>> {
     let mut joined = Joined { bytes: HEADER.to_vec(), offsets: BTreeMap::new() };
     let (mut catalog, mut trees, mut pages, mut next_id) = (None, String::new(), 0, PAGES + 1);
@@ -102,7 +102,7 @@ impl<'f> File<'f> {
 const STARTXREF: &[u8] = b"startxref\n";
 const STREAM: &[u8] = b"\nstream\n";
 
-/// Splits an object into its text and its stream, which is empty if there is none.
+/// Splits an object into its text and its stream, which may be empty.
 fn split_stream(object: &[u8]) -> Option<(&str, &[u8])> {
     let at = object.windows(STREAM.len()).position(|bytes| bytes == STREAM).unwrap_or(object.len());
     let (text, stream) = object.split_at_checked(at)?;

@@ -86,7 +86,7 @@ fn write(file: &Path, labels: &[u8]) -> io::Result<()> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut draft = tempfile::Builder::new();
     draft.prefix(".labels-");
-    // As any new file, so that the user of a print queue can read it.
+    // The usual mode of a new file: the user of a print queue must be able to read it.
     #[cfg(unix)]
     draft.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut draft = draft.tempfile_in(folder.unwrap_or(Path::new(".")))?;

@@ -1,5 +1,5 @@
 //! Collects the examples in the documentation of the SDK and the mock server, so that this package tests them: they need
-//! both, and neither's own tests need the other.
+//! both, and the SDK's own tests need no server.
 
 use std::{
     env,
@@ -36,7 +36,7 @@ fn collect_folder(folder: &Path, examples: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds an item for each documentation comment with an example. The item's name tells file and line.
+/// Adds an item for each documentation comment with an example. The item is named after the file and line.
 fn collect_file(path: &Path, examples: &mut String) -> io::Result<()> {
     let source = fs::read_to_string(path)?;
     let mut comment = String::new();

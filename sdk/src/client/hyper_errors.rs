@@ -26,7 +26,7 @@ impl TransportError {
 
     /// Returns the failure of a request that a connection was given, at whatever point: [`Phase::Stale`] if hyper says
     /// that the connection was closed before a response or, with the feature `http2`, that the peer did not process the
-    /// request; [`Phase::NotHttp`] for what is no response; [`Phase::MaybeSent`] for every other error.
+    /// request; [`Phase::NotHttp`] if what arrived is not a response; [`Phase::MaybeSent`] for every other error.
     ///
     /// A timeout of your own is [`Phase::Timeout`]. `source` may be logged, so it must have no personal data.
     ///

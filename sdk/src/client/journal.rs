@@ -69,7 +69,7 @@ pub trait Journal: Sync {
     fn open(&self) -> impl Future<Output = Result<Vec<Entry>, JournalError>> + Send;
 }
 
-/// What a journal knows about one order.
+/// A journal's record of one order.
 ///
 /// A journal keeps it as JSON, by serde, under [`order_id`](Self::order_id), and need not look into it. It has the
 /// order with its names and addresses as long as it is open, and afterwards no personal data.

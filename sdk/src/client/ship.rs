@@ -287,7 +287,7 @@ impl<'j, J: Journal> Shipment<'j, J> {
     async fn look_up(&self) -> Result<Option<Shipped>, Error> {
         let (parcels, error) = match self.client.orders().find(&self.id).await {
             Ok(parcels) => (parcels, None),
-            // Of several parcels some may be readable.
+            // A look-up may find some parcels and fail at others.
             Err(error) => (error.found().to_vec(), Some(error)),
         };
         match (parcels.into_iter().find(|parcel| parcel.status != ParcelStatus::Voided), error) {
@@ -354,7 +354,7 @@ impl<'j, J: Journal> Shipment<'j, J> {
     /// Fails if an attempt that began at this time or earlier may still be executed.
     fn check_under_way(&self, sent_until: DateTime<Utc>) -> Result<(), Error> {
         let now = self.client.shared.clocks.moment();
-        // Of two clocks, the one that is behind counts.
+        // The clock that is behind counts: the wait must not end early.
         let now = now.service.map_or(now.wall, |service| service.min(now.wall));
         let left = (MAX_EXECUTION - (now - sent_until)).to_std().unwrap_or_default();
         if left.is_zero() {

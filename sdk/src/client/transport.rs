@@ -29,7 +29,7 @@ pub type ResponseFuture<'a> =
 /// - sends the request once, to the address in its URI, with its method, headers and body as they are; only what HTTP
 ///   itself needs is added, such as `host` and `content-length`. It follows no redirect, which would carry the API key
 ///   elsewhere, and does not retry what may have been sent;
-/// - returns as soon as the head of the response is there, whatever its status: a status is no error. The body follows
+/// - returns as soon as the head of the response is there, whatever its status, which is never an error. The body follows
 ///   in the [`BodyStream`], as it was received, or decompressed and then without `content-encoding` and
 ///   `content-length`;
 /// - reports every failure with the [`Phase`] that it is sure of. [`Phase::MaybeSent`] is always safe;

@@ -84,7 +84,7 @@ impl<J: Journal, F: AsyncFn(&str) -> Result<J, JournalError>> Runs<F> {
             self.perform(run).await?;
             let was_reached =
                 self.perform(Run { program: Program::ResumesAndShips, ..run }).await?;
-            // Of all combinations of two kills, those where an outcome is unknown and the key is not the same.
+            // Only those combinations of two kills where an outcome is unknown and the key is not the same.
             if kind == Kind::Kill && fault.leaves_doubt() && gap.changes_key() {
                 self.kill_second_everywhere(fault, gap, first).await?;
             }
@@ -145,7 +145,7 @@ impl fmt::Debug for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What happens between two processes.
+/// The time and the changes between two processes.
 #[derive(Debug, Clone, Copy)]
 struct Gap {
     time: Duration,
@@ -169,7 +169,7 @@ impl Gap {
         Self { time: Duration::from_secs(60 * minutes), changes_api_key: false }
     }
 
-    /// Returns `true` if the idempotency key of an open order is no longer good after it.
+    /// Returns `true` if an open order needs another idempotency key after it.
     fn changes_key(self) -> bool {
         self.time == Self::A_DAY.time || self.changes_api_key
     }
@@ -186,7 +186,7 @@ const MAX_LAST_PROCESSES: usize = 3;
 
 /// A run that ended with one parcel.
 struct Finished {
-    /// Whether each interruption was reached.
+    /// `true` for each interruption that was reached.
     was_reached: [bool; 2],
     lost_entry: Option<Violation>,
 }

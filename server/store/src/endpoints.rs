@@ -50,7 +50,7 @@ impl Store {
     }
 
     /// Replaces the secret of the tenant's endpoint. The previous secret also signs for a while. Returns `false`, and
-    /// changes nothing, if there is no endpoint, or if `replaced` is passed and is not its current secret.
+    /// changes nothing, without an endpoint, or if `replaced` is passed and is not its current secret.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,

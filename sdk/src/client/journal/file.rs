@@ -52,7 +52,7 @@ struct Contents {
 const MIN_COMPACTED_LINES: usize = 64;
 
 impl JournalFile {
-    /// Opens the journal, and creates the file if there is none. It reads and writes the disk without awaiting.
+    /// Opens the journal, and creates the file if it does not exist. It reads and writes the disk without awaiting.
     ///
     /// Errors: `ResourceBusy` if it is open, here or in another process, `InvalidData` if a line is damaged, and those
     /// of the file system.

@@ -19,7 +19,7 @@ use crate::{
 /// The end of a request, for a transport.
 pub(super) type Answer = Result<Response<BodyStream>, TransportError>;
 
-/// What becomes of a creation and its response.
+/// The fate of a creation and of its response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Fault {
     #[default]

@@ -32,12 +32,12 @@ struct State {
     /// The number of steps of the present process that count for its interruption.
     steps: usize,
     was_interrupted: bool,
-    /// What the journal has acknowledged: that it has the order as open, or as settled. `None` if that is unknown.
+    /// The state of the order that the journal has acknowledged, open or settled; `None` if that is unknown.
     expects_open: Option<bool>,
     has_lost_entry: bool,
 }
 
-/// What a program does when it starts.
+/// The actions of a program when it starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Program {
     #[default]

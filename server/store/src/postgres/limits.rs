@@ -86,7 +86,7 @@ impl Store {
         .await
     }
 
-    /// Deletes this server from the list of servers, so that the others need not wait until it is no longer seen.
+    /// Deletes this server from the list of servers, so that the others do not wait for its heartbeat to expire.
     pub(super) async fn unregister_server(&self) -> Result<(), StoreError> {
         let server = self.0.server;
         self.call_reader(async move |db| {

@@ -146,7 +146,7 @@ async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
          INSERT INTO carrier_events (carrier, event_id, parcel, sequence) \
          SELECT 1, 'evt-1', id, 3 FROM parcels";
     client.batch_execute(insert).await.unwrap();
-    // As other servers do it: one settles the e-mail, and one accepts the carrier event again for another parcel.
+    // Two other servers: one settles the e-mail, and one accepts the carrier event again for another parcel.
     let change = "BEGIN; UPDATE mails SET attempts = attempts + 1; \
          UPDATE carrier_events SET parcel = parcel + 1000";
     client.batch_execute(change).await.unwrap();

@@ -201,7 +201,7 @@ async fn terminated_connections_neither_lose_nor_repeat_writes() {
                 }
                 CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
                     unknown += 1;
-                    // As its caller does: the same request again, under the same key.
+                    // The caller repeats the same request under the same key.
                     let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
                     let outcome = commit_until_known(&store, again).await;
                     let is_done = matches!(

@@ -24,7 +24,7 @@ async fn older_parcels_are_indexed_and_terms_are_deleted_with_parcels() {
     for number in 0..120 {
         commit(&store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
-    // As after the upgrade of a database in which half of the parcels already existed.
+    // The state after an upgrade of a database in which half of the parcels already existed.
     run_sql(
         &address,
         "DELETE FROM term_queue WHERE parcel % 2 = 0; UPDATE term_sweep SET until = (SELECT max(id) FROM parcels); \
