@@ -21,11 +21,9 @@ type Table = &'static [(&'static str, Text)];
 
 /// Localizes every text of the command line.
 pub(crate) fn localize(command: Command, language: Language) -> Command {
-    let command = command
-        .styles(STYLES)
-        .subcommand_value_name(texts::COMMAND.pick(language))
-        .after_help(EXIT_CODES.pick(language));
-    localize_command(command, "", language)
+    let examples = with_heading(&examples(command.get_name(), language), language);
+    let after_help = format!("{examples}\n\n{}", EXIT_CODES.pick(language));
+    localize_command(command.styles(STYLES), "", language).after_help(after_help)
 }
 
 fn localize_command(command: Command, parent: &str, language: Language) -> Command {
@@ -45,16 +43,23 @@ fn localize_command(command: Command, parent: &str, language: Language) -> Comma
         .mut_subcommands(|command| localize_command(command, &inside, language));
     let usage = usage(&command, &path, language);
     let command = command.override_usage(usage);
-    match examples(&path, language) {
-        Some(lines) => command.after_help(with_heading(lines, language)),
-        None => command,
-    }
+    command.after_help(with_heading(&examples(&path, language), language))
 }
 
-/// Returns the examples of a command; a group of commands has none.
-pub(crate) fn examples(path: &str, language: Language) -> Option<&'static str> {
+/// Returns the examples of a command, or the first one of each command of a group.
+pub(crate) fn examples(path: &str, language: Language) -> String {
     let found = EXAMPLES.iter().find(|(known, _)| *known == path);
-    found.map(|(_, lines)| lines.pick(language))
+    found.map_or_else(
+        || first_examples(&format!("{path} "), language),
+        |(_, lines)| lines.pick(language).to_owned(),
+    )
+}
+
+fn first_examples(group: &str, language: Language) -> String {
+    let inside = EXAMPLES.iter().filter(|(known, _)| known.starts_with(group));
+    let lines: Vec<_> =
+        inside.filter_map(|(_, lines)| lines.pick(language).lines().next()).collect();
+    lines.join("\n")
 }
 
 fn with_heading(lines: &str, language: Language) -> String {
@@ -131,7 +136,7 @@ mod tests {
             for inner in command.get_subcommands() {
                 check(inner, &format!("{path} {}", inner.get_name()));
             }
-            assert_eq!(command.has_subcommands(), examples(path, Language::En).is_none(), "{path}");
+            assert!(!examples(path, Language::En).is_empty(), "{path}");
         }
         check(&Args::command(), "parcelo");
         for (path, lines) in EXAMPLES {

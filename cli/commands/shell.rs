@@ -127,9 +127,9 @@ fn render_page(name: &str, command: Command, language: Language) -> Result<Vec<u
         .and_then(
             |()| if has_commands { page.render_subcommands_section(&mut text) } else { Ok(()) },
         )
-        .and_then(|()| match help::examples(&name.replace('-', " "), language) {
-            Some(lines) => write_section(texts::EXAMPLES, language, lines, &mut text),
-            None => Ok(()),
+        .and_then(|()| {
+            let lines = help::examples(&name.replace('-', " "), language);
+            write_section(texts::EXAMPLES, language, &lines, &mut text)
         })
         .and_then(|()| write_exit_codes(language, &mut text))
         .and_then(|()| {
