@@ -139,6 +139,10 @@ wire_enum! {
     WarningCode [doc(hidden)] {
         /// The field is not part of the API, and was ignored.
         UnknownField = "UNKNOWN_FIELD",
+        /// The value of a field beyond the specification is wrong, and was ignored.
+        ValueIgnored = "VALUE_IGNORED",
+        /// The text of a field beyond the specification is too long, and was cut.
+        TextCut = "TEXT_CUT",
         /// The HS code is missing.
         HsCodeMissing = "HS_CODE_MISSING",
         /// The description of the goods is missing.

@@ -61,7 +61,6 @@ impl Text {
     pub const LOOKUP_NUMBER: Self = Self { max_chars: MAX_TEXT_CHARS, ..Self::CODE };
 
     /// Returns the maximum length in characters.
-    #[cfg(feature = "utoipa")]
     pub(crate) const fn max_characters(self) -> usize {
         self.max_chars
     }
@@ -93,6 +92,12 @@ impl Text {
             return Err(faults::CONTROL_CHARACTER);
         }
         Ok(given)
+    }
+
+    /// Returns as much of a trimmed text as the maximum length permits.
+    pub(crate) fn cut(self, given: &str) -> &str {
+        let end = given.char_indices().nth(self.max_chars).map_or(given.len(), |(end, _)| end);
+        given.get(..end).unwrap_or(given).trim_end()
     }
 
     pub(crate) fn is_on_label(self) -> bool {

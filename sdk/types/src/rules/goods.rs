@@ -109,13 +109,16 @@ fn parse_currency(code: &str) -> Result<CurrencyCode, FaultText> {
 /// Parses the customs declaration of the parcel as a whole; `None` if there is a fault.
 pub(crate) fn read_customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     let (description, hs_code) = (customs.text("description", Text::NOTE), read_hs_code(customs));
-    let category = customs.text("contentsCategory", Text::CODE).and_then(parse_contents_category);
-    let incoterm = customs.text("incoterm", Text::CODE).and_then(parse_incoterm);
+    let contents_category = customs.lenient(|customs| {
+        customs.text("contentsCategory", Text::CODE).and_then(parse_contents_category)
+    });
+    let incoterm =
+        customs.lenient(|customs| customs.text("incoterm", Text::CODE).and_then(parse_incoterm));
     Some(CustomsInfo {
         description: description.into_result().ok()?.map(str::to_owned),
         hs_code: hs_code.into_result().ok()?.map(str::to_owned),
-        contents_category: category.into_result().ok()?,
-        incoterm: incoterm.into_result().ok()?,
+        contents_category,
+        incoterm,
     })
 }
 
@@ -158,16 +161,19 @@ fn read_product(product: &Object<'_>) -> Option<Product> {
     let description = product.text("description", Text::NOTE);
     let quantity = product.whole_number("quantity", MAX_QUANTITY).required();
     let unit_fob_value = product.number("unitFobValue", MONEY_BOUNDS).required();
-    let net_weight = product.number("unitNetWeightKg", WEIGHT_KG_BOUNDS);
-    let origin = product.text("countryOfOrigin", Text::CODE).and_then(contact::parse_country);
+    let unit_net_weight_kg =
+        product.lenient(|product| product.number("unitNetWeightKg", WEIGHT_KG_BOUNDS));
+    let country_of_origin = product.lenient(|product| {
+        product.text("countryOfOrigin", Text::CODE).and_then(contact::parse_country)
+    });
     let hs_code = read_hs_code(product);
     let sku = product.text("sku", Text::DATA).optional();
     Some(Product {
         description: description.into_result().ok()?.map(str::to_owned),
         quantity: quantity?,
         unit_fob_value: unit_fob_value?,
-        unit_net_weight_kg: net_weight.into_result().ok()?,
-        country_of_origin: origin.into_result().ok()?,
+        unit_net_weight_kg,
+        country_of_origin,
         hs_code: hs_code.into_result().ok()?.map(str::to_owned),
         sku: sku.map(str::to_owned),
     })

@@ -187,6 +187,32 @@ impl<'a> Object<'a> {
         self.report.borrow_mut().warnings.push(warning.at(path));
     }
 
+    /// Reads a field beyond the specification. Earlier versions ignored such fields and accepted the order, so a wrong
+    /// value is only a warning, and the field counts as absent.
+    pub(crate) fn lenient<T>(
+        &self,
+        read: impl for<'r> FnOnce(&'r Object<'r>) -> FieldValue<'r, T>,
+    ) -> Option<T> {
+        let fonts = self.report.borrow().fonts;
+        let own = RefCell::new(Report { fonts, ..Report::default() });
+        let value = read(&Object { report: &own, ..*self }).optional();
+        let Report { faults, warnings, .. } = own.into_inner();
+        let warnings = warnings.into_iter().chain(faults.into_iter().map(warnings::value_ignored));
+        self.report.borrow_mut().warnings.extend(warnings);
+        value
+    }
+
+    /// Reads a text beyond the specification. A longer one than its limit is cut, with a warning.
+    pub(crate) fn lenient_text(&self, name: &'static str, text: Text) -> Option<String> {
+        self.lenient(|object| {
+            let given = object.text(name, text.with_max(usize::MAX));
+            if given.value().is_some_and(|given| text.cut(given) != *given) {
+                given.warn(warnings::text_cut(text));
+            }
+            given.and_then(|given| Ok(text.cut(given).to_owned()))
+        })
+    }
+
     /// Reads a text field.
     pub fn text(&'a self, name: &'a str, text: Text) -> FieldValue<'a, &'a str> {
         self.text_alias(name, name, text)

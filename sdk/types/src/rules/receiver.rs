@@ -65,7 +65,7 @@ pub(crate) fn read_receiver(
     destinations: &Destinations,
 ) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
-    let company_name = receiver.text("companyName", Text::PERSON).optional();
+    let company_name = receiver.lenient_text("companyName", Text::PERSON);
     // Fields that a rule below examines are checked for presence and kept as fields, so that a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
     let email = receiver.text("email", contact::EMAIL).and_then(contact::parse_email).optional();
@@ -85,21 +85,21 @@ pub(crate) fn read_receiver(
         zip: address.text("zipCode", Text::LINE),
     };
     let line1 = address.text("line1", Text::LINE).required();
-    let line2 = address.text("line2", Text::LINE).optional();
+    let line2 = address.lenient_text("line2", Text::LINE);
     let instructions = address.text("deliveryInstructions", INSTRUCTIONS).optional();
     let country = country?;
     phone::check_country(&phone, country);
     countries::check(&to, country);
     Some(Receiver {
         full_name: full_name?.to_owned(),
-        company_name: company_name.map(str::to_owned),
+        company_name,
         phone: phone.optional()?.to_owned(),
         email: email.map(str::to_owned),
         national_id: to.national_id.optional().map(str::to_owned),
         id_type: to.id_type.optional(),
         address: ReceiverAddress {
             line1: line1?.to_owned(),
-            line2: line2.map(str::to_owned),
+            line2,
             city: to.city.optional()?.to_owned(),
             province: to.province.optional().or(to.state.optional()).map(str::to_owned),
             zip_code: to.zip.optional().map(str::to_owned),

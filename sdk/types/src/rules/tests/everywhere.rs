@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{
-    OFFLINE, all_fields, assert_refused, assert_warned, environment, fault, order, order_with,
-    rule, rules, set, verdict, verdict_with,
+    OFFLINE, accepted, all_fields, assert_refused, assert_warned, environment, fault, order,
+    order_with, rule, rules, set, verdict, verdict_with,
 };
 use crate::{
-    model::{ContentsCategory, CountryCode, Environment},
-    rules::{Destinations, OrderContext},
+    model::{ContentsCategory, CountryCode, Environment, Warning},
+    rules::{Destinations, OrderContext, check_order},
 };
 
 fn text_of(count: usize) -> String {
@@ -57,7 +57,7 @@ fn fields_that_the_spec_requires_are_required() {
 }
 
 /// Texts with their maximum lengths; the last two are not on the label.
-const LIMITED_TEXTS: [(&str, usize); 17] = [
+const LIMITED_TEXTS: [(&str, usize); 15] = [
     ("externalOrderId", 100),
     ("customerReference", 100),
     ("sender.fullName", 255),
@@ -66,9 +66,7 @@ const LIMITED_TEXTS: [(&str, usize); 17] = [
     ("sender.address.line2", 255),
     ("sender.address.city", 255),
     ("receiver.fullName", 255),
-    ("receiver.companyName", 255),
     ("receiver.address.line1", 255),
-    ("receiver.address.line2", 255),
     ("receiver.address.city", 255),
     ("receiver.address.province", 255),
     ("receiver.address.deliveryInstructions", 500),
@@ -121,15 +119,6 @@ fn names_phones_and_addresses_have_their_formats() {
         PE sender.address.country UNKNOWN_VALUE ["US"] ["us", "USA", "XX", " US", "AC", "EU"]
         PE receiver.address.country UNKNOWN_VALUE ["PE"] ["pe", "PER", "Peru", "ZZ"]
         PE receiver.idType UNKNOWN_VALUE ["cedula", "ruc", "passport", "dni", null, ""] ["Cedula", "rfc", "DNI"]
-        PE products.0.countryOfOrigin UNKNOWN_VALUE ["CO", "CN", null, ""] ["co", "COL", "China", "ZZ", " CO"]
-        PE customsInfo customsInfo.contentsCategory UNKNOWN_VALUE
-            [{"contentsCategory": "SALE_OF_GOODS"}, {"contentsCategory": "GIFT"}, {"contentsCategory": "DOCUMENTS"},
-             {"contentsCategory": "COMMERCIAL_SAMPLE"}, {"contentsCategory": "RETURNED_GOODS"},
-             {"contentsCategory": "OTHER"}, {"contentsCategory": null}, {"contentsCategory": " "}]
-            [{"contentsCategory": "gift"}, {"contentsCategory": "MERCHANDISE"}]
-        PE customsInfo customsInfo.incoterm UNKNOWN_VALUE
-            [{"incoterm": "DAP"}, {"incoterm": "DDP"}, {"incoterm": "EXW"}, {"incoterm": null}]
-            [{"incoterm": "dap"}, {"incoterm": "DDU"}, {"incoterm": "DAP Quito"}]
         PE parcelDetails.currency UNKNOWN_VALUE
             ["USD", "PEN", "VES", null, ""] ["usd", "US", "ZZZ", "DEM", "HRK", "hrk", "BGN", "CUC", "SLL", "ZWL"]
         PE products.0.hsCode INVALID_FORMAT ["610910", "6109.10.00", "6109 10"] ["61O910", "6109-10", "."]
@@ -139,7 +128,7 @@ fn names_phones_and_addresses_have_their_formats() {
 
 #[test]
 fn a_wrong_json_type_is_a_fault_of_its_field() {
-    const NUMBERS: [&str; 9] = [
+    const NUMBERS: [&str; 8] = [
         "weightKg",
         "weightLbs",
         "lengthCm",
@@ -148,7 +137,6 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         "declaredValue",
         "quantity",
         "unitFobValue",
-        "unitNetWeightKg",
     ];
     let wrong = |(at, is_leaf): (String, bool)| {
         let values = match NUMBERS.iter().any(|number| at.ends_with(number)) {
@@ -159,7 +147,8 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         (at, values)
     };
     // Mexico's second name for the province is an unknown field elsewhere.
-    let all = all_fields().into_iter().filter(|(at, _)| at != "receiver.address.state").map(wrong);
+    let is_read = |at: &str| at != "receiver.address.state" && !BEYOND_SPECIFICATION.contains(&at);
+    let all = all_fields().into_iter().filter(|(at, _)| is_read(at)).map(wrong);
     for (at, values) in all.chain([("products".to_owned(), json!(["x", 7, {}]))]) {
         for value in values.as_array().unwrap() {
             let mut body = order("PE");
@@ -213,8 +202,7 @@ fn invisible_characters_are_valid_if_the_script_needs_them() {
         "Ana\u{2800}Ruiz",
         "Ana\u{2028}Ruiz",
     ]);
-    for at in ["sender.fullName", "sender.companyName", "receiver.fullName", "receiver.companyName"]
-    {
+    for at in ["sender.fullName", "sender.companyName", "receiver.fullName"] {
         assert_refused([rule(
             at,
             "INVALID_FORMAT",
@@ -253,7 +241,6 @@ fn numbers_outside_their_bounds_are_refused() {
         PE parcelDetails.heightCm OUT_OF_RANGE [0.1, 1000, null] [0, -1, 1000.1]
         PE products.0.quantity OUT_OF_RANGE [2, 2.0, 2e0] [0, -1, 1000001, 1e300]
         PE products.0.quantity INVALID_FORMAT [2] [1.5, 2.0001]
-        PE products.0.unitNetWeightKg OUT_OF_RANGE [0.001, 0.5, null] [0, -1, 10000.001, 1e300]
         PE products.0.unitFobValue OUT_OF_RANGE [19.99] [-0.01, 1000000000, 1e300]
         PE parcelDetails.declaredValue OUT_OF_RANGE [39.98] [-0.01, 1000000000, 1e300]
         ",
@@ -334,8 +321,6 @@ fn the_intended_value_is_suggested() {
         ),
         ("PE", "receiver.address.country", "EE. UU.|UK|MEXICO|Atlantis", "US|GB|MX|"),
         ("PE", "receiver.address.country", "República  Dominicana|Republica Dominicana", "DO|DO"),
-        ("PE", "customsInfo.incoterm", "DDU|DAT|ddp| DAP", "DAP|DPU|DDP|DAP"),
-        ("PE", "customsInfo.contentsCategory", "gift|sale of goods", "GIFT|SALE_OF_GOODS"),
         ("EC", "receiver.address.province", "Pichinca", "Pichincha"),
         ("MX", "receiver.address.province", "Jalsico", "Jalisco"),
     ];
@@ -351,12 +336,80 @@ fn the_intended_value_is_suggested() {
     }
 }
 
+/// The fields that earlier versions ignored.
+const BEYOND_SPECIFICATION: [&str; 6] = [
+    "receiver.companyName",
+    "receiver.address.line2",
+    "customsInfo.contentsCategory",
+    "customsInfo.incoterm",
+    "products.0.unitNetWeightKg",
+    "products.0.countryOfOrigin",
+];
+
 #[test]
-fn the_fault_of_a_wrong_category_lists_all_categories() {
-    let fault = fault("PE", "customsInfo.contentsCategory", &json!("MERCHANDISE"));
+fn a_wrong_value_beyond_the_specification_is_ignored_with_a_warning() {
+    assert_warned(rules(
+        r#"
+        PE receiver.companyName VALUE_IGNORED ["Andes SAC", null, " "] [7, true, [], "A\u0007", "Ana\u202EziuR"]
+        PE receiver.address.line2 VALUE_IGNORED ["Dpto. 402", null, ""] [402, {}, "4\u00002"]
+        PE products.0.countryOfOrigin VALUE_IGNORED ["CO", "CN", null, ""] ["co", "COL", "China", "ZZ", " CO", 7]
+        PE products.0.unitNetWeightKg VALUE_IGNORED [0.001, 0.5, null] [0, -1, 10000.001, 1e300, "1", []]
+        PE customsInfo customsInfo.contentsCategory VALUE_IGNORED
+            [{"contentsCategory": "SALE_OF_GOODS"}, {"contentsCategory": "GIFT"}, {"contentsCategory": "DOCUMENTS"},
+             {"contentsCategory": "COMMERCIAL_SAMPLE"}, {"contentsCategory": "RETURNED_GOODS"},
+             {"contentsCategory": "OTHER"}, {"contentsCategory": null}, {"contentsCategory": " "}]
+            [{"contentsCategory": "gift"}, {"contentsCategory": "MERCHANDISE"}, {"contentsCategory": 1}]
+        PE customsInfo customsInfo.incoterm VALUE_IGNORED
+            [{"incoterm": "DAP"}, {"incoterm": "DDP"}, {"incoterm": "EXW"}, {"incoterm": null}]
+            [{"incoterm": "dap"}, {"incoterm": "DDU"}, {"incoterm": "DAP Quito"}, {"incoterm": {}}]
+        "#,
+    ));
+    for at in BEYOND_SPECIFICATION {
+        let wrong = accepted(&order_with("PE", at, &json!([])));
+        assert_eq!(wrong, accepted(&order_with("PE", at, &json!(null))), "{at}");
+    }
+}
+
+#[test]
+fn a_long_text_beyond_the_specification_is_cut_with_a_warning() {
+    for at in ["receiver.companyName", "receiver.address.line2"] {
+        let good = json!([text_of(255), format!(" {} ", text_of(255))]);
+        assert_warned([rule(at, "TEXT_CUT", good, json!([text_of(256), text_of(10_000)]))]);
+        let long = format!("{} {}", text_of(254), text_of(9));
+        let cut = accepted(&order_with("PE", at, &json!(long)));
+        assert_eq!(cut, accepted(&order_with("PE", at, &json!(text_of(254)))), "{at}");
+    }
+}
+
+/// Returns the warning of a wrong value beyond the specification.
+fn ignored(at: &str, value: &str) -> Warning {
+    check_order(&order_with("PE", at, &json!(value)), &OFFLINE).unwrap().warnings.remove(0)
+}
+
+#[test]
+fn the_warning_of_an_ignored_value_suggests_the_intended_one() {
+    let rows = [
+        ("customsInfo.incoterm", "DDU|DAT|ddp| DAP", "DAP|DPU|DDP|DAP"),
+        ("customsInfo.contentsCategory", "gift|sale of goods", "GIFT|SALE_OF_GOODS"),
+        ("products.0.countryOfOrigin", "China|colombia", "CN|CO"),
+    ];
+    for (at, written, meant) in rows {
+        for (written, meant) in written.split('|').zip(meant.split('|')) {
+            let warning = ignored(at, written);
+            let (en, es) = (warning.message, warning.message_es);
+            assert!(en.starts_with("The value was ignored. "), "{en}");
+            assert!(en.ends_with(&format!(" Did you mean {meant}?")), "{written}: {en}");
+            assert!(es.ends_with(&format!(" ¿Quiso decir {meant}?")), "{written}: {es}");
+        }
+    }
+}
+
+#[test]
+fn the_warning_of_a_wrong_category_lists_all_categories() {
+    let warning = ignored("customsInfo.contentsCategory", "MERCHANDISE");
     for category in ContentsCategory::KNOWN {
-        assert!(fault.message.contains(category.code()), "{category}: {}", fault.message);
-        assert!(fault.message_es.contains(category.code()), "{category}: {}", fault.message_es);
+        assert!(warning.message.contains(category.code()), "{category}: {}", warning.message);
+        assert!(warning.message_es.contains(category.code()), "{category}: {}", warning.message_es);
     }
 }
 
@@ -445,7 +498,8 @@ fn unlikely_values_are_warnings() {
 
 #[test]
 fn texts_that_the_label_cannot_draw_are_faults() {
-    for (at, _) in &LIMITED_TEXTS[..15] {
+    let extra = ["receiver.companyName", "receiver.address.line2"];
+    for at in LIMITED_TEXTS[..13].iter().map(|(at, _)| *at).chain(extra) {
         let good = json!(["Ñandú Œuvre Łódź Ξένια Жуков “1”", "Mun\u{303}oz"]);
         assert_warned([rule(at, "TEXT_NOT_PRINTABLE", good, json!(["ひろし", "Ana 😀", "יוסי"]))]);
     }

@@ -2,8 +2,8 @@
 
 use rust_decimal::Decimal;
 
-use super::WarningText;
-use crate::model::{CountryCode, Language, WarningCode};
+use super::{super::field_types::Text, WarningText};
+use crate::model::{CountryCode, FieldFault, Language, Warning, WarningCode};
 
 pub(crate) fn unknown_field(name: &str, meant: Option<&str>) -> WarningText {
     let (en, es) = match meant {
@@ -26,6 +26,29 @@ pub(crate) fn more_unknown_fields(count: usize) -> WarningText {
             "This field and {count} more are not part of the API and were ignored: remove them."
         ),
         format!("Este campo y {count} más no forman parte de la API y se ignoraron: elimínelos."),
+    )
+}
+
+/// Converts the fault of a field that is ignored if it is wrong.
+pub(crate) fn value_ignored(fault: FieldFault) -> Warning {
+    let FieldFault { field, message: en, message_es: es, suggestion, .. } = fault;
+    let (meant, meant_es) = suggestion.map_or_else(Default::default, |meant| {
+        (format!(" Did you mean {meant}?"), format!(" ¿Quiso decir {meant}?"))
+    });
+    let text = WarningText::new(
+        WarningCode::ValueIgnored,
+        format!("The value was ignored. {en}{meant}"),
+        format!("El valor se ignoró. {es}{meant_es}"),
+    );
+    text.at(&field)
+}
+
+pub(crate) fn text_cut(text: Text) -> WarningText {
+    let max = text.max_characters();
+    WarningText::new(
+        WarningCode::TextCut,
+        format!("The text was cut after {max} characters: shorten it."),
+        format!("El texto se cortó después de {max} caracteres: acórtelo."),
     )
 }
 
