@@ -246,29 +246,6 @@ impl<T> SharedRateLimitWindows<T> {
         is_admitted.map(|is_admitted| admission(is_admitted, usage.quota(limit, self.second)))
     }
 
-    /// Counts `more` for an admitted request that stands for several. It may exceed the limit, so that a limit below
-    /// its size does not refuse it forever. It is refused if the limit is already exceeded, so that concurrent
-    /// requests exceed it only once.
-    pub fn admit_more(
-        &mut self,
-        key: SharedKey,
-        (limit, more): (u32, u32),
-        now: Millis,
-    ) -> Admission {
-        self.advance_to(now.plus(self.clock_offset).second());
-        let usage = self.usage.entry(key).or_default();
-        let is_admitted = usage.others.saturating_add(usage.admitted) <= limit;
-        if is_admitted {
-            usage.admitted = usage.admitted.saturating_add(more);
-            // Send a claim now, so that the other servers count it too: there may be no next request.
-            if self.servers > 1 && !usage.is_claiming {
-                usage.is_claiming = true;
-                self.low.push((key, limit));
-            }
-        }
-        admission(is_admitted, usage.quota(limit, self.second))
-    }
-
     /// Returns the quota without counting a request.
     pub fn quota(&self, key: SharedKey, limit: u32, now: Millis) -> Quota {
         let second = now.plus(self.clock_offset).second();

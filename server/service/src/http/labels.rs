@@ -66,8 +66,8 @@ pub(super) async fn batch(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let (labels, quota) = api.service.draw_label_batch(&caller, &body).await?;
-    Ok((Extension(quota), batch_response(labels, "labels")).into_response())
+    let labels = api.service.draw_label_batch(&caller, &body).await?;
+    Ok(batch_response(labels, "labels"))
 }
 
 /// Returns a batch of labels as a file to save.

@@ -91,9 +91,9 @@ impl AreaMiddleware {
         let code =
             response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
         let quota = match code {
-            // A request that counts as several may be refused after it was admitted.
+            // The refusal of a handler, such as too many sign-ins.
             Some(ErrorCode::RateLimitExceeded) => Quota { remaining: 0, ..quota },
-            _ => response.extensions().get().copied().unwrap_or(quota),
+            _ => quota,
         };
         let response = match restyle {
             Some(restyle) => restyle(response),

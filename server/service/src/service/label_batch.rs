@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use parcelo_domain::{
-    Refusal, Tenant,
-    limit::{Admission, Quota},
-};
+use parcelo_domain::{Refusal, Tenant};
 use parcelo_label::LabelLayout;
 use parcelo_types::{
     Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
@@ -66,24 +63,15 @@ pub struct LabelBatch {
 }
 
 impl Service {
-    /// Draws the labels of up to 100 of the caller's parcels. Each label counts as a request, so the remaining quota is
-    /// returned too.
+    /// Draws the labels of up to 100 of the caller's parcels.
     pub async fn draw_label_batch(
         &self,
         caller: &Caller,
         body: &Value,
-    ) -> Result<(LabelBatch, Quota), Refusal> {
+    ) -> Result<LabelBatch, Refusal> {
         let request = internal::check_label_batch(body)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let now = self.now();
-        // The middleware has counted the first one.
-        let more = u32::try_from(request.tracking_numbers.len()).unwrap_or(u32::MAX) - 1;
-        let quota = match self.admit_more(caller, more, now) {
-            Admission::Granted(quota) => quota,
-            Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.retry_after(now))),
-        };
-        let batch = self.draw_labels(caller.tenant(), request.tracking_numbers, request.format);
-        Ok((batch.await?, quota))
+        self.draw_labels(caller.tenant(), request.tracking_numbers, request.format).await
     }
 
     /// Draws the labels of a tenant's parcels. The caller has checked that the numbers are few enough and unique.

@@ -99,22 +99,6 @@ impl Service {
         self.count_shared(LimitSubject::Key(caller.key.row), limit, enforced, now).await
     }
 
-    /// Counts the additional work of an admitted request: 100 labels count as 100 requests.
-    pub(super) fn admit_more(&self, caller: &Caller, more: u32, now: Millis) -> Admission {
-        let (limit, enforced) = self.limit_for(caller);
-        if !enforced {
-            return Admission::Granted(Quota::full(limit, now));
-        }
-        let key = caller.key.row;
-        let (admission, batch) = {
-            let mut shared = lock(&self.limiter.shared);
-            let admission = shared.admit_more(SharedKey::Api(key), (limit, more), now);
-            (admission, shared.next_batch())
-        };
-        self.spawn_claim(batch);
-        self.count_refusal(LimitSubject::Key(key), admission)
-    }
-
     /// Counts a request of a carrier key, which reports for many shippers.
     pub async fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
