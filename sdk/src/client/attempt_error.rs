@@ -157,15 +157,6 @@ impl AttemptError {
         }
     }
 
-    /// Returns the kind of [`Error`] that this failure becomes.
-    pub(super) fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Transport(error) => kind_of(error.phase()),
-            Self::TooLarge(_) => ErrorKind::Decode,
-            Self::Response(response) => response.kind(),
-        }
-    }
-
     /// Returns the id in the response; `None` when no response came.
     pub(super) fn request_id(&self) -> Option<RequestId> {
         match self {

@@ -135,7 +135,8 @@ impl CallExecution {
             record_result(&span, &result);
             match result {
                 Ok(response) => {
-                    self.client.retry_policy().record_success(self.last_retry_cost);
+                    let mut policy = self.client.retry_policy();
+                    policy.record_success(self.last_retry_cost, &mut self.client.retry_budget());
                     self.response = Some(self.reported_response(&response));
                     return Ok(response);
                 }
@@ -242,11 +243,14 @@ impl CallExecution {
         self.record_failure(&error);
         let failed = self.failed_attempt(&error);
         self.was_stale |= failed.class == FailureClass::Stale;
-        let decision = self.client.retry_policy().decide(&self.client.settings.retry, &failed);
+        let error = error.into_error(&self.state, StopReason::Declined);
+        let decision = self.decide(&failed, &error);
         self.notify_failure(&error, failed.class, decision);
         let wait = match decision {
             Decision::Wait(wait) => wait,
-            Decision::GiveUp(reason) => return Err(error.into_error(&self.state, reason)),
+            Decision::GiveUp(reason) => {
+                return Err(error.with(|inner| inner.stop_reason = Some(reason)));
+            }
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.last_retry_cost = Some(failed.cost());
@@ -261,12 +265,34 @@ impl CallExecution {
             }
             Ok(_) => return Ok(()),
         };
-        let error = error.into_error(&self.state, not_admitted.reason);
         let error = error.with(|inner| {
+            inner.stop_reason = Some(not_admitted.reason);
             inner.retry_after = inner.retry_after.or(not_admitted.retry_after);
+            // Another call with the same key may have been made during the wait.
+            inner.may_have_executed = self.state.may_have_executed();
         });
         self.notify_not_made(&error);
         Err(error)
+    }
+
+    /// Decides about another attempt: whether it is safe and in time, whether the caller wants it, and whether the budget
+    /// pays for it.
+    fn decide(&self, failed: &FailedAttempt, error: &Error) -> Decision {
+        let retry = &self.client.settings.retry;
+        let planned = self.client.retry_policy().plan(retry, failed);
+        if let Decision::GiveUp(_) = planned {
+            return planned;
+        }
+        // No lock is held: the condition may make calls of its own.
+        if retry.condition().is_some_and(|wants_retry| !wants_retry(error)) {
+            return Decision::GiveUp(StopReason::Declined);
+        }
+        let mut policy = self.client.retry_policy();
+        if policy.pay(retry, failed, &mut self.client.retry_budget()) {
+            planned
+        } else {
+            Decision::GiveUp(StopReason::Budget)
+        }
     }
 
     fn failed_attempt(&self, error: &AttemptError) -> FailedAttempt {

@@ -38,10 +38,12 @@ mod response;
 mod retry;
 mod retry_after;
 mod retry_budget;
+mod retry_settings;
 mod sandbox;
 mod seconds;
 mod ship;
 mod spans;
+mod stop_reason;
 mod stream;
 mod temp_file;
 mod timeouts;
@@ -75,11 +77,13 @@ pub use reply::{Reply, ReplyMeta};
 #[cfg(feature = "reqwest")]
 pub use reqwest_transport::Reqwest;
 pub use response::RateLimitStatus;
-pub use retry::{FailureClass, Retry, StopReason};
+pub use retry::FailureClass;
+pub use retry_settings::Retry;
 pub use sandbox::Sandbox;
 #[cfg(feature = "test-util")]
 pub(crate) use ship::NOT_SAVED;
 pub use ship::{Resume, Ship, Shipped};
+pub use stop_reason::StopReason;
 pub use stream::{CreateMany, ItemStream};
 pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};
@@ -92,6 +96,7 @@ use pacer::Pacer;
 use parcelo_types::{ApiKey, Environment, Language, Operation, model::Health};
 use request::UnsentRequest;
 use retry::RetryPolicy;
+use retry_budget::RetryBudget;
 
 /// A client of the service, for one API key.
 ///
@@ -136,6 +141,7 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Option<Observer>,
     retry_policy: Mutex<RetryPolicy>,
+    retry_budget: Mutex<RetryBudget>,
     pacer: Pacer,
     clocks: Clocks,
 }
@@ -272,6 +278,10 @@ impl Client {
     fn retry_policy(&self) -> MutexGuard<'_, RetryPolicy> {
         // It is plain numbers, which stay valid after a panic elsewhere.
         self.shared.retry_policy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn retry_budget(&self) -> MutexGuard<'_, RetryBudget> {
+        self.shared.retry_budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

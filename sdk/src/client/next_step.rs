@@ -157,6 +157,7 @@ impl Error {
                 StopReason::NotRepeatable
                 | StopReason::Attempts
                 | StopReason::Budget
+                | StopReason::Declined
                 | StopReason::Deadline
                 | StopReason::RetryAfterTooLong
                 | StopReason::RateLimit
@@ -194,12 +195,13 @@ mod tests {
         *,
     };
 
-    const STOPS: [Option<StopReason>; 9] = [
+    const STOPS: [Option<StopReason>; 10] = [
         None,
         Some(StopReason::Permanent),
         Some(StopReason::NotRepeatable),
         Some(StopReason::Attempts),
         Some(StopReason::Budget),
+        Some(StopReason::Declined),
         Some(StopReason::Deadline),
         Some(StopReason::RetryAfterTooLong),
         Some(StopReason::RateLimit),

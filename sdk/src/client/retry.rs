@@ -5,29 +5,19 @@ use std::time::Duration;
 use fastrand::Rng;
 use http::StatusCode;
 use parcelo_types::ErrorCode;
-use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::Instant;
 
-use super::{Phase, retry_budget::RetryBudget, seconds};
+use super::{
+    Phase, Retry, StopReason,
+    retry_budget::{RETRY_COST_TOKENS, RetryBudget},
+};
 
-/// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
-/// dropped connection; what lasts longer is reported to the caller.
-const DEFAULT_ATTEMPTS: u32 = 4;
-/// The service responds within milliseconds, so a request that failed is over by then.
-const DEFAULT_FIRST_BACKOFF: Duration = Duration::from_millis(100);
-/// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
-const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(5);
-/// Half of the default [`Timeouts::total`](super::Timeouts::total), so that the attempt after the wait still has time.
-const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
 /// later it would mostly still be full.
 const THROTTLED_BACKOFF_FACTOR: u32 = 5;
 /// Maximum jitter, which is a random tenth of `Retry-After`. Clients that were given the same time must not come back
 /// together; a quarter of a second spreads them well enough, and more would only be slow.
 const MAX_RETRY_AFTER_JITTER: Duration = Duration::from_millis(250);
-/// Tokens that a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
-/// then 43 a minute, for all calls of a client: during an outage at 50 calls a second, less than 3 % more load.
-const RETRY_COST_TOKENS: u32 = 14;
 /// Maximum number of connections that are kept open while they are idle. A service that restarts closes all of them at
 /// the same moment, and each takes a call with it. So a call's first retry after that needs no tokens if there are none
 /// left, as often as connections can have been idle: in an outage that is at most 5 % more load, with the budget.
@@ -38,134 +28,6 @@ const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
 const SUCCESS_REFUND_TOKENS: u32 = 1;
 /// Waits are capped before the random factor is applied, which keeps the product in range.
 const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// The number of attempts of a call, and the waits in between.
-///
-/// A call is tried again only when that is safe and can help: the request never reached the service, or repeating it
-/// changes nothing (a read, or a write with its idempotency key). Before each retry the client waits as long as the
-/// service asks, otherwise for a random time whose upper bound doubles.
-///
-/// All calls of a client and its clones share a budget for retries, so that a service that is down
-/// does not get several times the load.
-///
-/// ```
-/// # use std::time::Duration;
-/// use parcelo::Retry;
-///
-/// let (first, max) = (Duration::from_secs(1), Duration::from_secs(30));
-/// let patient = Retry::standard().attempts(8).backoff(first, max);
-/// assert_eq!(Retry::none(), Retry::standard().attempts(1));
-/// # assert_ne!(Retry::standard(), patient);
-/// ```
-///
-/// In configuration files durations are numbers of seconds, with or without decimals, and a missing setting
-/// is that of [`Retry::standard`]:
-///
-/// ```
-/// # use std::time::Duration;
-/// # use parcelo::Retry;
-/// let json = r#"{"attempts": 8, "firstBackoff": 1, "maxBackoff": 30, "maxRetryAfter": 60}"#;
-/// let retry: Retry = serde_json::from_str(json)?;
-/// let (first, max) = (Duration::from_secs(1), Duration::from_secs(30));
-/// let same = Retry::standard().attempts(8).backoff(first, max);
-/// assert_eq!(retry, same.max_retry_after(Duration::from_secs(60)));
-/// let unlimited: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
-/// assert_eq!(unlimited, Retry::standard().unbudgeted());
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Retry {
-    #[serde(deserialize_with = "at_least_one")]
-    attempts: u32,
-    #[serde(with = "seconds")]
-    first_backoff: Duration,
-    #[serde(with = "seconds")]
-    max_backoff: Duration,
-    #[serde(with = "seconds")]
-    pub(super) max_retry_after: Duration,
-    budgeted: bool,
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    u32::deserialize(deserializer).map(|attempts| attempts.max(1))
-}
-
-impl Retry {
-    /// Returns the default: up to 4 attempts, with waits of up to 100, 200 and 400 ms between them, and five times as
-    /// long after a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
-    pub fn standard() -> Self {
-        Self {
-            attempts: DEFAULT_ATTEMPTS,
-            first_backoff: DEFAULT_FIRST_BACKOFF,
-            max_backoff: DEFAULT_MAX_BACKOFF,
-            max_retry_after: DEFAULT_MAX_RETRY_AFTER,
-            budgeted: true,
-        }
-    }
-
-    /// Returns settings for a single attempt.
-    pub fn none() -> Self {
-        Self::standard().attempts(1)
-    }
-
-    /// Sets the maximum number of attempts of one call; 0 counts as 1.
-    #[must_use]
-    pub fn attempts(self, attempts: u32) -> Self {
-        Self { attempts: attempts.max(1), ..self }
-    }
-
-    /// Sets the upper bound of the first wait, which doubles with each attempt, and the upper bound of all waits. Each
-    /// wait is random below its bound, so that clients do not come back together.
-    #[must_use]
-    pub fn backoff(self, first: Duration, max: Duration) -> Self {
-        Self { first_backoff: first, max_backoff: max, ..self }
-    }
-
-    /// Sets the longest wait that the service may ask for; a call that is asked to wait longer fails at once. So do
-    /// other calls while the rest of such a wait is still longer, without being sent.
-    #[must_use]
-    pub fn max_retry_after(self, max: Duration) -> Self {
-        Self { max_retry_after: max, ..self }
-    }
-
-    /// Retries without the client's budget for retries: neither limited by it nor counted towards it.
-    #[must_use]
-    pub fn unbudgeted(self) -> Self {
-        Self { budgeted: false, ..self }
-    }
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self::standard()
-    }
-}
-
-/// The reason why a call was not tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum StopReason {
-    /// The same request would get the same response.
-    Permanent,
-    /// Sending it twice could execute it twice.
-    NotRepeatable,
-    /// All attempts are used up.
-    Attempts,
-    /// The client has spent its budget for retries: most of its calls fail.
-    Budget,
-    /// The next attempt would begin after the call's time is over.
-    Deadline,
-    /// The service asked for a longer wait than [`Retry::max_retry_after`] allows (30 s by default); see
-    /// [`Error::retry_after`](crate::client::Error::retry_after).
-    RetryAfterTooLong,
-    /// The client's own rate limiter had no capacity, and the call must not wait for it
-    /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
-    RateLimit,
-    /// The idempotency key's 24 hours are over, or end within ten minutes: the service may have forgotten it when
-    /// the request arrives, and would execute it again.
-    KeyExpired,
-}
 
 /// The class of a failed attempt, which decides about the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -268,17 +130,17 @@ pub(super) enum Decision {
     GiveUp(StopReason),
 }
 
-/// The retry policy of a client and its clones, which share its budget.
+/// The retry policy of all clients that share a transport.
 #[derive(Debug, Default)]
 pub(super) struct RetryPolicy {
     rng: Rng,
-    budget: RetryBudget,
     /// The number of idle connections that there may be: a call that succeeds leaves one.
     idle_connections: usize,
 }
 
 impl RetryPolicy {
-    pub(super) fn decide(&mut self, retry: &Retry, failed: &FailedAttempt) -> Decision {
+    /// Decides whether a retry is safe, can help and would be in time, and when it would be made.
+    pub(super) fn plan(&mut self, retry: &Retry, failed: &FailedAttempt) -> Decision {
         if let Some(reason) = stop_reason(retry, failed) {
             return Decision::GiveUp(reason);
         }
@@ -287,14 +149,21 @@ impl RetryPolicy {
             Decision::GiveUp(StopReason::Deadline)
         } else if failed.key_time_left.is_some_and(|left| wait >= left) {
             Decision::GiveUp(StopReason::KeyExpired)
-        } else if retry.budgeted
-            && !self.budget.spend(failed.cost(), failed.now)
-            && !self.replaces_idle_connection(failed)
-        {
-            Decision::GiveUp(StopReason::Budget)
         } else {
             Decision::Wait(wait)
         }
+    }
+
+    /// Returns `true` if a planned retry can be paid for.
+    pub(super) fn pay(
+        &mut self,
+        retry: &Retry,
+        failed: &FailedAttempt,
+        budget: &mut RetryBudget,
+    ) -> bool {
+        !retry.budgeted
+            || budget.spend(failed.cost(), failed.now)
+            || self.replaces_idle_connection(failed)
     }
 
     /// Returns `true` if the connection that failed may have been an idle one.
@@ -306,8 +175,12 @@ impl RetryPolicy {
 
     /// Refunds the cost of the last retry after a success. If all retries were refunded, a service that responds to every
     /// third attempt would never use up the budget.
-    pub(super) fn record_success(&mut self, last_retry_cost: Option<u32>) {
-        self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
+    pub(super) fn record_success(
+        &mut self,
+        last_retry_cost: Option<u32>,
+        budget: &mut RetryBudget,
+    ) {
+        budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
         // A success after a retry gives nothing back, because a service that closes every other connection must use up
         // the budget.
         if last_retry_cost.is_none() {
@@ -369,6 +242,7 @@ fn random_below(bound: Duration, rng: &mut Rng) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::retry_budget::BudgetSize;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -386,8 +260,28 @@ mod tests {
         }
     }
 
-    fn policy() -> RetryPolicy {
-        RetryPolicy { rng: Rng::with_seed(7), ..RetryPolicy::default() }
+    /// A policy and a budget, as a client has them.
+    struct Fixture {
+        policy: RetryPolicy,
+        budget: RetryBudget,
+    }
+
+    impl Fixture {
+        fn decide(&mut self, retry: &Retry, failed: &FailedAttempt) -> Decision {
+            match self.policy.plan(retry, failed) {
+                Decision::Wait(_) if !self.policy.pay(retry, failed, &mut self.budget) => spent(),
+                decision => decision,
+            }
+        }
+
+        fn record_success(&mut self, last_retry_cost: Option<u32>) {
+            self.policy.record_success(last_retry_cost, &mut self.budget);
+        }
+    }
+
+    fn policy() -> Fixture {
+        let policy = RetryPolicy { rng: Rng::with_seed(7), ..RetryPolicy::default() };
+        Fixture { policy, budget: RetryBudget::new(&BudgetSize::default()) }
     }
 
     fn decide(failed: &FailedAttempt) -> Decision {
@@ -569,7 +463,7 @@ mod tests {
     }
 
     /// Returns the number of retries until the budget is spent.
-    fn granted(policy: &mut RetryPolicy, failed: &FailedAttempt) -> usize {
+    fn granted(policy: &mut Fixture, failed: &FailedAttempt) -> usize {
         let decisions = (0..1000).map(|_| policy.decide(&Retry::standard(), failed));
         decisions.take_while(|decision| *decision != spent()).count()
     }

@@ -32,7 +32,8 @@ mod tests {
             let timeouts = Timeouts::default().total(time).connect(time);
             let text = serde_json::to_string(&timeouts).unwrap();
             assert_eq!(serde_json::from_str::<Timeouts>(&text).unwrap(), timeouts, "{text}");
-            let retry = Retry::none().backoff(time, time).max_retry_after(time).unbudgeted();
+            let retry = Retry::none().backoff(time, time).max_retry_after(time);
+            let retry = retry.budget(2800, 28).unbudgeted();
             let text = serde_json::to_string(&retry).unwrap();
             assert_eq!(serde_json::from_str::<Retry>(&text).unwrap(), retry, "{text}");
         }
@@ -42,13 +43,15 @@ mod tests {
         );
         assert_eq!(
             serde_json::to_string(&Retry::none()).unwrap(),
-            r#"{"attempts":1,"firstBackoff":0.1,"maxBackoff":5.0,"maxRetryAfter":30.0,"budgeted":true}"#
+            r#"{"attempts":1,"firstBackoff":0.1,"maxBackoff":5.0,"maxRetryAfter":30.0,"budgeted":true,"budget":{"tokens":500,"perSecond":10}}"#
         );
     }
 
     #[test]
-    fn zero_attempts_count_as_one_and_bad_values_are_refused() {
+    fn settings_without_effect_are_raised_and_bad_values_are_refused() {
         assert_eq!(serde_json::from_str::<Retry>(r#"{"attempts": 0}"#).unwrap(), Retry::none());
+        let retry: Retry = serde_json::from_str(r#"{"budget": {"tokens": 3}}"#).unwrap();
+        assert_eq!(retry, Retry::standard().budget(14, 10), "a retry costs 14");
         for wrong in [r#"{"total": -1}"#, r#"{"total": "1s"}"#, r#"{"totals": 1}"#] {
             assert!(serde_json::from_str::<Timeouts>(wrong).is_err(), "{wrong}");
         }

@@ -1,9 +1,16 @@
 //! Retries: which calls are retried, when, and what the caller sees of it.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use parcelo::{
-    ErrorCode, ErrorKind, Language, Outcome, Retry, Timeouts, calls::StopReason, transport::Phase,
+    ErrorCode, ErrorKind, Language, NextStep, Outcome, Retry, Timeouts, calls::StopReason,
+    transport::Phase,
 };
 use tokio::time::Instant;
 
@@ -157,6 +164,80 @@ async fn a_client_without_retries_makes_one_attempt() {
         (error.stop_reason(), script.sent_requests().len()),
         (Some(StopReason::Attempts), 1)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_ends_a_call_with_the_error_that_it_was_given() {
+    let busy = response(503, refusal("SERVICE_UNAVAILABLE")).with_header("retry-after", "2");
+    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), busy]);
+    let first_only = Retry::standard().only_if(|error| error.kind() == ErrorKind::Network);
+    let start = now();
+    let error = client.orders().create(&order()).retry(first_only).await.unwrap_err();
+    assert_eq!((error.status(), error.attempts()), (Some(503), 2));
+    assert_eq!(error.stop_reason(), Some(StopReason::Declined));
+    assert!(error.may_have_executed() && matches!(error.next_step(), NextStep::Resend { .. }));
+    assert!(start.elapsed() < Duration::from_secs(1), "it does not wait as the service asks");
+    assert_eq!(script.sent_requests().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_is_asked_only_about_retries_and_causes_none() {
+    let stale = Step::Fail(Phase::Stale);
+    // A write without a key, responses that are final, and those after which the client tries again.
+    let table = [
+        (response(503, ""), true, 0),
+        (stale.clone(), true, 0),
+        (response(401, ""), false, 0),
+        (response(409, refusal("IDEMPOTENCY_CONFLICT")), false, 0),
+        (Step::Fail(Phase::Untrusted), false, 0),
+        (response(429, "").with_header("retry-after", "31"), false, 0),
+        (response(503, ""), false, 3),
+        (stale, false, 3),
+        (Step::Fail(Phase::NotSent), true, 3),
+        (response(429, ""), true, 3),
+    ];
+    for (step, is_reset, expected) in table {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let retry = Retry::standard().only_if(move |error| {
+            assert_eq!(error.stop_reason(), Some(StopReason::Declined));
+            count.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+        let (client, script) = ScriptedTransport::client([step.clone()]);
+        let client = client.with_retry(retry);
+        if is_reset {
+            client.sandbox().reset().await.unwrap_err();
+        } else {
+            client.orders().create(&order()).await.unwrap_err();
+        }
+        let sent = script.sent_requests().len();
+        assert_eq!((asked.load(Ordering::Relaxed), sent), (expected, expected + 1), "{step:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_declined_retry_takes_nothing_from_the_budget() {
+    let (client, _) = ScriptedTransport::client([response(503, "")]);
+    let none = client.with_retry(Retry::standard().only_if(|_| false));
+    for _ in 0..100 {
+        let error = none.health().await.unwrap_err();
+        assert_eq!(error.stop_reason(), Some(StopReason::Declined));
+    }
+    let error = client.health().await.unwrap_err();
+    assert_eq!((error.attempts(), error.stop_reason()), (4, Some(StopReason::Attempts)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_budget_has_the_size_with_which_the_client_was_built() {
+    let retry = Retry::standard().budget(2 * 14, 0);
+    let (client, _) = client_with([response(503, "")], |it| it.retry(retry));
+    let error = client.health().await.unwrap_err();
+    assert_eq!((error.attempts(), error.stop_reason()), (3, Some(StopReason::Budget)));
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    let other = client.with_retry(Retry::standard().budget(2000, 2000));
+    let error = other.health().await.unwrap_err();
+    assert_eq!((error.attempts(), error.stop_reason()), (1, Some(StopReason::Budget)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,10 @@ mod proxy;
 #[cfg(not(feature = "reqwest"))]
 mod without_http;
 
-use std::{env, sync::Arc};
+use std::{
+    env,
+    sync::{Arc, Mutex},
+};
 
 use chrono::{DateTime, Utc};
 use parcelo_types::{ApiKey, Environment, Language};
@@ -24,6 +27,7 @@ use super::{
     clock::{ClockSource, Clocks},
     error::Texts,
     pacer::Pacer,
+    retry_budget::RetryBudget,
 };
 use crate::wall_clock::WallClock;
 use headers::{HeaderSettings, INVALID_KEY};
@@ -261,7 +265,8 @@ impl ClientBuilder {
             label_hosts: self.label_hosts,
             transport: wrap_in_layers(transport, &self.layers),
             observer: self.observer,
-            retry_policy: std::sync::Mutex::default(),
+            retry_policy: Mutex::default(),
+            retry_budget: Mutex::new(RetryBudget::new(&self.settings.retry.budget)),
             pacer: Pacer::new(environment.requests_per_second(), &self.settings.rate_limit),
             clocks: Clocks::new(self.clock),
         };

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::CallExecution;
 use crate::client::{
-    Attempt, Error, FailureClass,
-    attempt_error::AttemptError,
-    clock,
+    Attempt, Error, FailureClass, clock,
     retry::Decision,
     spans::{record_error, record_success},
 };
@@ -36,19 +34,14 @@ impl CallExecution {
         record_error(&self.span, error);
     }
 
-    pub(super) fn notify_failure(
-        &self,
-        error: &AttemptError,
-        class: FailureClass,
-        decision: Decision,
-    ) {
+    pub(super) fn notify_failure(&self, error: &Error, class: FailureClass, decision: Decision) {
         let (wait, stopped) = match decision {
             Decision::Wait(wait) => (Some(wait), None),
             Decision::GiveUp(reason) => (None, Some(reason)),
         };
         self.notify_observer(|attempt| Attempt {
             status: error.status(),
-            request_id: error.request_id(),
+            request_id: error.request_id().cloned(),
             failure: Some(class),
             kind: Some(error.kind()),
             may_have_executed: self.state.may_have_executed(),

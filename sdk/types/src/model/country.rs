@@ -1,6 +1,11 @@
 //! Country codes of ISO 3166-1.
 
-use super::{InvalidValue, Language, countries::COUNTRIES, countries::Row, macros::checked_text};
+use super::{
+    InvalidValue, Language,
+    countries::{COUNTRIES, Row},
+    macros::checked_text,
+    same_text::is_same_text,
+};
 
 /// An assigned ISO 3166-1 alpha-2 code, in exact upper case: `EC`, `MX`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +32,35 @@ impl CountryCode {
     /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         row(text).map(|row| Self(row.0)).ok_or(InvalidValue::COUNTRY_CODE)
+    }
+
+    /// Returns a code that stands in a program's text, for a constant: one that ISO has not assigned does not compile.
+    ///
+    /// # Panics
+    ///
+    /// Outside a constant, a code that [`parse`](Self::parse) refuses panics.
+    ///
+    /// ```
+    /// # use parcelo::CountryCode;
+    /// const PE: CountryCode = CountryCode::from_static("PE");
+    /// assert_eq!(PE, CountryCode::parse("PE")?);
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// # use parcelo::CountryCode;
+    /// const UK: CountryCode = CountryCode::from_static("UK"); // the code is GB
+    /// ```
+    #[expect(clippy::panic, reason = "in a constant it is an error of the compiler, which says so")]
+    pub const fn from_static(code: &'static str) -> Self {
+        let mut rows = COUNTRIES;
+        while let [row, rest @ ..] = rows {
+            if is_same_text(row.0, code) {
+                return Self(row.0);
+            }
+            rows = rest;
+        }
+        panic!("not a country code: use one that ISO 3166-1 has assigned, such as EC")
     }
 
     /// Returns every assigned code, sorted.
@@ -65,7 +99,21 @@ checked_text!(CountryCode, r"^[A-Z]{2}$", "EC");
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
+
     use super::*;
+
+    #[test]
+    fn a_constant_is_every_assigned_code_and_no_other() {
+        const PERU: CountryCode = CountryCode::from_static("PE");
+        assert_eq!(CountryCode::parse("PE"), Ok(PERU));
+        for code in CountryCode::all() {
+            assert_eq!(CountryCode::from_static(code.as_str()), code);
+        }
+        for wrong in ["", "P", "pe", "XX", "PER", "PE "] {
+            assert!(catch_unwind(|| CountryCode::from_static(wrong)).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_table_is_sorted_and_complete() {

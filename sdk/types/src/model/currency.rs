@@ -1,6 +1,6 @@
 //! Currency codes of ISO 4217: a list that is short enough not to need a crate.
 
-use super::{InvalidValue, macros::checked_text};
+use super::{InvalidValue, macros::checked_text, same_text::is_same_text};
 
 /// All codes, sorted. A test compares them with the list of a crate that is kept up to date.
 #[rustfmt::skip]
@@ -46,6 +46,35 @@ impl CurrencyCode {
         known.copied().map(Self).ok_or(InvalidValue::CURRENCY_CODE)
     }
 
+    /// Returns a code that stands in a program's text, for a constant: one that [`parse`](Self::parse) refuses does not
+    /// compile.
+    ///
+    /// # Panics
+    ///
+    /// Outside a constant, such a code panics.
+    ///
+    /// ```
+    /// # use parcelo::CurrencyCode;
+    /// const PEN: CurrencyCode = CurrencyCode::from_static("PEN");
+    /// assert!(PEN.is_active());
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// # use parcelo::CurrencyCode;
+    /// const PEN: CurrencyCode = CurrencyCode::from_static("PENS");
+    /// ```
+    #[expect(clippy::panic, reason = "in a constant it is an error of the compiler, which says so")]
+    pub const fn from_static(code: &'static str) -> Self {
+        let mut codes: &[&'static str] = &KNOWN;
+        while let [known, rest @ ..] = codes {
+            if is_same_text(known, code) {
+                return Self(known);
+            }
+            codes = rest;
+        }
+        panic!("not a currency code: use one of ISO 4217, such as USD")
+    }
+
     /// Returns `true` if the currency is still in use. The kuna is not, since Croatia adopted the euro.
     pub fn is_active(self) -> bool {
         !WITHDRAWN.contains(&self.0)
@@ -73,7 +102,21 @@ checked_text!(CurrencyCode, r"^[A-Z]{3}$", "USD");
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
+
     use super::*;
+
+    #[test]
+    fn a_constant_is_every_known_code_and_no_other() {
+        const SOL: CurrencyCode = CurrencyCode::from_static("PEN");
+        assert_eq!(CurrencyCode::parse("PEN"), Ok(SOL));
+        for code in KNOWN {
+            assert_eq!(CurrencyCode::from_static(code).as_str(), code);
+        }
+        for wrong in ["", "PE", "pen", "AAA", "PENS"] {
+            assert!(catch_unwind(|| CurrencyCode::from_static(wrong)).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_currency_codes_match_an_independent_list() {

@@ -49,6 +49,7 @@ mod maybe_known;
 pub(crate) mod operation;
 pub(crate) mod order;
 mod order_setters;
+mod same_text;
 mod saved;
 #[cfg(feature = "utoipa")]
 pub(crate) mod schema;
