@@ -2,6 +2,7 @@
 //! [`pacer`](super::pacer) decides when an attempt may be sent and [`retry`](super::retry) whether another one follows;
 //! this file does the waiting.
 
+mod admission;
 mod notices;
 
 use std::time::Duration;
@@ -13,15 +14,14 @@ use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug};
 
 use super::{
-    Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
+    Client, Error, FailureClass, Phase, StopReason, TransportError,
     attempt_error::{AttemptError, ErrorResponse},
     body::{BodyReader, ReadTimeout},
     call_state::CallState,
     clock::{self, Deadline},
-    error::Texts,
     limiter::RateLimitFeedback,
     outcome::outcome,
-    pacer::{NotAdmitted, WaitLimits},
+    pacer::NotAdmitted,
     request::{MAX_JSON_BYTES, PreparedRequest, UnsentRequest},
     response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
@@ -111,14 +111,6 @@ impl CallExecution {
         }
     }
 
-    async fn admit(&mut self) -> Result<(), Error> {
-        self.check_key_age()?;
-        let admitted = self.acquire_turn().await;
-        let has_waited = admitted.map_err(|not_admitted| not_admitted.into_error(&self.state))?;
-        // The key may have expired while the call waited.
-        if has_waited { self.check_key_age() } else { Ok(()) }
-    }
-
     /// Makes attempts until one succeeds or no further attempt is allowed.
     pub(super) async fn run<T, R>(
         &mut self,
@@ -136,7 +128,10 @@ impl CallExecution {
             match result {
                 Ok(response) => {
                     let mut policy = self.client.retry_policy();
-                    policy.record_success(self.last_retry_cost, &mut self.client.retry_budget());
+                    policy.record_success(
+                        self.last_retry_cost,
+                        &mut self.client.identity.limits.retry_budget(),
+                    );
                     self.response = Some(self.reported_response(&response));
                     return Ok(response);
                 }
@@ -168,7 +163,7 @@ impl CallExecution {
         let deadline =
             clock::saturating_add(self.attempt_started, timeouts.attempt).min(self.deadline);
         let mut deadline = Deadline::at(deadline);
-        let request = self.request.to_http(&self.client.shared.headers);
+        let request = self.request.to_http(&self.client.identity.headers);
         let response = deadline
             .wait(self.client.shared.transport.send(request))
             .await
@@ -221,7 +216,7 @@ impl CallExecution {
         }
         let window_seconds =
             rate_limit.and_then(|window| retry_after::seconds_until(window.reset, date?));
-        self.client.shared.pacer.observe(&RateLimitFeedback {
+        self.client.identity.limits.pacer.observe(&RateLimitFeedback {
             sent: self.attempt_started,
             received: clock::now(),
             rate_limit,
@@ -288,7 +283,7 @@ impl CallExecution {
             return Decision::GiveUp(StopReason::Declined);
         }
         let mut policy = self.client.retry_policy();
-        if policy.pay(retry, failed, &mut self.client.retry_budget()) {
+        if policy.pay(retry, failed, &mut self.client.identity.limits.retry_budget()) {
             planned
         } else {
             Decision::GiveUp(StopReason::Budget)
@@ -327,7 +322,7 @@ impl CallExecution {
     fn record_outcome(&mut self, outcome: AttemptOutcome) {
         if let Some(key) = self.state.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
             self.is_outcome_open = false;
-            key.end_attempt(outcome, || self.request.digest(&self.client.shared.headers));
+            key.end_attempt(outcome, || self.request.digest(&self.client.identity.headers));
         }
     }
 
@@ -335,58 +330,5 @@ impl CallExecution {
     /// breaking is ended by the number of attempts.
     pub(super) fn restart_deadline(&mut self) {
         self.deadline = clock::from_now(self.client.settings.timeouts.total);
-    }
-
-    /// Waits for a turn under the rate limit. Returns `true` if it had to wait.
-    async fn acquire_turn(&mut self) -> Result<bool, NotAdmitted> {
-        const OUT_OF_TIME: NotAdmitted =
-            NotAdmitted { reason: StopReason::Deadline, retry_after: None };
-        let began = clock::now();
-        if began >= self.deadline {
-            return Err(OUT_OF_TIME);
-        }
-        let limits = WaitLimits {
-            deadline: self.deadline,
-            max_retry_after: self.client.settings.retry.max_retry_after,
-        };
-        let admitted = if self.request.is_rate_limited() {
-            self.client.shared.pacer.acquire(&self.client.settings.rate_limit, limits).await
-        } else {
-            Ok(false)
-        };
-        let now = clock::now();
-        self.queued = now.saturating_duration_since(began);
-        self.total_queue_time += self.queued;
-        self.span.record("queued_ms", self.total_queue_time.as_millis());
-        let has_waited = admitted?;
-        // Nothing is sent if the caller polled again only after the deadline.
-        if now < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
-    }
-
-    /// Returns the time left in which the key may be sent.
-    fn key_time_left(&self) -> Option<Duration> {
-        let key = self.state.idempotency_key.as_ref()?;
-        Some(key.time_left(|| self.client.shared.clocks.moment()))
-    }
-
-    fn is_key_expired(&self) -> bool {
-        self.key_time_left().is_some_and(|left| left.is_zero())
-    }
-
-    fn check_key_age(&self) -> Result<(), Error> {
-        const EXPIRED: Texts = (
-            "The idempotency key's 24 hours are over, or nearly: sending it again could execute the request twice.",
-            "Las 24 horas de la clave de idempotencia han terminado o están por terminar: enviarla otra vez podría repetir la operación.",
-        );
-        if !self.is_key_expired() {
-            return Ok(());
-        }
-        let now = self.client.shared.clocks.moment();
-        let key = self.state.idempotency_key.as_ref();
-        let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
-        Err(error.with(|inner| {
-            inner.stop_reason = Some(StopReason::KeyExpired);
-            inner.retry_after = key.and_then(|key| key.time_under_way(&now));
-        }))
     }
 }

@@ -14,6 +14,7 @@ mod call;
 mod call_state;
 mod clock;
 mod download;
+mod endpoint;
 mod error;
 mod error_conversions;
 mod execute;
@@ -21,6 +22,7 @@ mod execute;
 mod hyper_errors;
 mod journal;
 mod json;
+mod key_limits;
 mod labels;
 mod limiter;
 mod manifests;
@@ -90,15 +92,15 @@ pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, ResponseFuture, Transport, TransportError};
 
 use attempt::Observer;
-use builder::Headers;
+use builder::{Headers, KeyProvider};
 use clock::Clocks;
-use pacer::Pacer;
+use endpoint::Endpoint;
+use key_limits::{KeyLimitTable, KeyLimits};
 use parcelo_types::{ApiKey, Environment, Language, Operation, model::Health};
 use request::UnsentRequest;
 use retry::RetryPolicy;
-use retry_budget::RetryBudget;
 
-/// A client of the service, for one API key.
+/// A client of the service.
 ///
 /// Cloning is cheap; clones share connections, the budget for retries, and the rate limiter. It needs a tokio
 /// runtime with the timer enabled.
@@ -120,6 +122,7 @@ use retry_budget::RetryBudget;
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
+    identity: Arc<Identity>,
     settings: Settings,
 }
 
@@ -129,20 +132,25 @@ struct Settings {
     timeouts: Timeouts,
     retry: Retry,
     rate_limit: RateLimit,
+    key_provider: Option<KeyProvider>,
 }
 
-/// The state that a client and its clones share.
-struct Shared {
-    base_url: Url,
+/// The API key and the language of a client.
+struct Identity {
     environment: Environment,
     language: Language,
     headers: Headers,
+    limits: Arc<KeyLimits>,
+}
+
+/// The state that all clients of a transport share.
+struct Shared {
+    endpoint: Endpoint,
     label_hosts: Vec<String>,
     transport: Arc<dyn Transport>,
     observer: Option<Observer>,
     retry_policy: Mutex<RetryPolicy>,
-    retry_budget: Mutex<RetryBudget>,
-    pacer: Pacer,
+    key_limits: KeyLimitTable,
     clocks: Clocks,
 }
 
@@ -201,17 +209,17 @@ impl Client {
 
     /// Returns the address of the service.
     pub fn base_url(&self) -> &Url {
-        &self.shared.base_url
+        &self.shared.endpoint.base_url
     }
 
     /// Returns the language of texts for people, such as names of statuses.
     pub fn language(&self) -> Language {
-        self.shared.language
+        self.identity.language
     }
 
     /// Returns the environment that the key belongs to.
     pub fn environment(&self) -> Environment {
-        self.shared.environment
+        self.identity.environment
     }
 
     /// Returns the same client with different retry settings.
@@ -271,17 +279,80 @@ impl Client {
         self.with(Settings { rate_limit, ..self.settings.clone() })
     }
 
+    /// Returns a client that sends with another API key, for a program that ships for several shops. It shares the
+    /// connections with this one, and the rate limiter and the budget for retries with all such clients of its key: up
+    /// to 1,000 keys are remembered, and those that were not used for the longest time go first.
+    ///
+    /// An order that may have been sent with another API key is another order for this one: see
+    /// [`Orders::find`](crate::calls::Orders::find).
+    ///
+    /// Errors (`Config`) when the key must not be sent to this address, as for
+    /// [`build`](crate::ClientBuilder::build).
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// # let key_of_shop = server.key().name("shop 7").issue();
+    /// let shop = client.with_key(&key_of_shop)?;
+    /// println!("{}", shop.health().await?.key_name);
+    /// # assert_eq!(shop.health().await?.key_name, "shop 7");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_key(&self, key: &ApiKey) -> Result<Self, Error> {
+        // A key that is set counts, and no longer that of the provider.
+        let same = self.with(Settings { key_provider: None, ..self.settings.clone() });
+        if self.identity.headers.api_key() == key.secret().as_bytes() {
+            return Ok(same);
+        }
+        self.shared.endpoint.check_key(key)?;
+        let identity = Identity {
+            environment: key.environment(),
+            language: self.identity.language,
+            headers: self.identity.headers.with_key(key)?,
+            limits: self.shared.key_limits.get(key),
+        };
+        Ok(Self { identity: Arc::new(identity), ..same })
+    }
+
+    /// Returns the same client for texts in another language. It shares everything else with this one.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// # let number = client.orders().create(&order).await?.into_inner().parcel.tracking_number;
+    /// use parcelo::Language;
+    ///
+    /// let spanish = client.with_language(Language::Es);
+    /// println!("{}", spanish.tracking().get(&number).await?.status_name);
+    /// # assert_eq!(spanish.tracking().get(&number).await?.status_name, "Etiqueta generada");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_language(&self, language: Language) -> Self {
+        let identity = Identity {
+            environment: self.identity.environment,
+            language,
+            headers: self.identity.headers.with_language(language),
+            limits: Arc::clone(&self.identity.limits),
+        };
+        Self { identity: Arc::new(identity), ..self.clone() }
+    }
+
+    /// Returns the client with the API key of this moment, for all that must be sent with one key.
+    fn with_current_key(self) -> Result<Self, Error> {
+        match &self.settings.key_provider {
+            Some(provider) => self.with_key(&provider.read()?),
+            None => Ok(self),
+        }
+    }
+
     fn with(&self, settings: Settings) -> Self {
-        Self { shared: Arc::clone(&self.shared), settings }
+        Self { settings, ..self.clone() }
     }
 
     fn retry_policy(&self) -> MutexGuard<'_, RetryPolicy> {
         // It is plain numbers, which stay valid after a panic elsewhere.
         self.shared.retry_policy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn retry_budget(&self) -> MutexGuard<'_, RetryBudget> {
-        self.shared.retry_budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -48,7 +48,8 @@ pub enum FailureClass {
     Busy,
     /// The same request would get the same response. Never tried again.
     Permanent,
-    /// The attempt was not made: the client's own rate limiter, the call's time or the key's age did not allow it.
+    /// The attempt was not made: the client's own rate limiter, the call's time or the key's age did not allow it, or the
+    /// API key could not be read.
     /// Nothing was sent, and the call ends.
     NotAdmitted,
 }

@@ -148,9 +148,10 @@ impl<'j, J: Journal> IntoFuture for Resume<'j, J> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let unreadable = |error| Error::new(ErrorKind::Journal, NOT_READ).with_source(error);
-            let entries = self.journal.open().await.map_err(unreadable)?;
-            let resumed = entries.into_iter().filter_map(|entry| self.resume(entry));
-            Ok(stream::iter(resumed).buffer_unordered(self.concurrency).collect().await)
+            let resume = Self { client: self.client.with_current_key()?, ..self };
+            let entries = resume.journal.open().await.map_err(unreadable)?;
+            let resumed = entries.into_iter().filter_map(|entry| resume.resume(entry));
+            Ok(stream::iter(resumed).buffer_unordered(resume.concurrency).collect().await)
         })
     }
 }
@@ -207,7 +208,10 @@ impl<'j, J: Journal> Shipment<'j, J> {
         Self { client, journal, id, order, deadline, sent_until }
     }
 
-    async fn ship(self) -> Result<Shipped, Error> {
+    async fn ship(mut self) -> Result<Shipped, Error> {
+        // The journal names the API key with which the order is sent, so it is one for the whole shipment.
+        let client = self.client.clone().with_current_key();
+        self.client = client.map_err(|error| self.about_this_order(error))?;
         let inserted = self.journal.insert(&self.entry()).await;
         let known = inserted.map_err(|error| self.not_saved(error))?;
         match known.map(Entry::into_parts) {
@@ -347,7 +351,7 @@ impl<'j, J: Journal> Shipment<'j, J> {
 
     /// Returns a digest of the client's API key.
     fn api_key(&self) -> String {
-        let digest = Sha256::digest(self.client.shared.headers.api_key());
+        let digest = Sha256::digest(self.client.identity.headers.api_key());
         hex(digest.iter().take(12))
     }
 

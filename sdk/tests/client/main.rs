@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails, and a table of cases is as long as it is"
 )]
 
+mod api_keys;
 mod call_loops;
 mod calls;
 mod errors;

@@ -35,7 +35,7 @@ impl fmt::Debug for ComputedHeader {
 }
 
 /// The headers of a client's requests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::client) struct Headers {
     to_service: HeaderMap,
     /// The headers for other origins, which learn nothing about the integrator.
@@ -49,9 +49,6 @@ impl Headers {
         language: Language,
         settings: HeaderSettings,
     ) -> Result<Self, Error> {
-        let mut secret = HeaderValue::from_str(key.secret())
-            .map_err(|error| Error::config(INVALID_KEY).with_source(error))?;
-        secret.set_sensitive(true);
         // The capacity includes the headers that each request and HTTP itself add.
         let mut to_service = HeaderMap::with_capacity(8 + settings.fixed.len());
         to_service.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
@@ -61,9 +58,25 @@ impl Headers {
             let user_agent = format!("{USER_AGENT_PREFIX} {suffix}");
             to_service.insert(USER_AGENT, parse_header_value(&user_agent, INVALID_USER_AGENT)?);
         }
-        to_service.insert(header::API_KEY, secret);
+        to_service.insert(header::API_KEY, secret_value(key)?);
         to_service.extend(settings.fixed);
         Ok(Self { to_service, to_other_origin, computed: settings.computed })
+    }
+
+    /// Returns the same headers with another API key.
+    pub(in crate::client) fn with_key(&self, key: &ApiKey) -> Result<Self, Error> {
+        let mut headers = self.clone();
+        headers.to_service.insert(header::API_KEY, secret_value(key)?);
+        Ok(headers)
+    }
+
+    /// Returns the same headers for another language.
+    pub(in crate::client) fn with_language(&self, language: Language) -> Self {
+        let mut headers = self.clone();
+        for map in [&mut headers.to_service, &mut headers.to_other_origin] {
+            map.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
+        }
+        headers
     }
 
     /// Returns the headers of one attempt to the service; computed headers are computed here.
@@ -85,6 +98,13 @@ impl Headers {
     pub(in crate::client) fn api_key(&self) -> &[u8] {
         self.to_service.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
     }
+}
+
+fn secret_value(key: &ApiKey) -> Result<HeaderValue, Error> {
+    let mut secret = HeaderValue::from_str(key.secret())
+        .map_err(|error| Error::config(INVALID_KEY).with_source(error))?;
+    secret.set_sensitive(true);
+    Ok(secret)
 }
 
 impl ClientBuilder {
@@ -277,7 +297,7 @@ mod tests {
         let given = builder().header("x-token", "CANARY").unwrap();
         let shown = format!("{given:?}");
         let client = given.base_url("http://h").unwrap().build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.shared.headers.to_service());
+        let shown = format!("{shown} {client:?} {:?}", client.identity.headers.to_service());
         assert!(!shown.contains("CANARY") && shown.contains("x-token"), "{shown}");
     }
 
@@ -289,7 +309,7 @@ mod tests {
         let fixed = computed.clone().header("x-a", "4").unwrap();
         for (builder, value) in [(both, "2"), (computed, "3"), (fixed, "4")] {
             let client = builder.base_url("http://h").unwrap().build().unwrap();
-            let headers = client.shared.headers.to_service();
+            let headers = client.identity.headers.to_service();
             assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), [value]);
         }
     }

@@ -3,6 +3,7 @@
 mod headers;
 #[cfg(feature = "reqwest")]
 mod http_settings;
+mod key_provider;
 mod layers;
 #[cfg(feature = "reqwest")]
 mod proxy;
@@ -15,19 +16,19 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use parcelo_types::{ApiKey, Environment, Language};
+use parcelo_types::{ApiKey, Language};
 use url::{Host, Url};
 
 pub(super) use headers::Headers;
+pub(super) use key_provider::KeyProvider;
 
 use super::{
-    Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
-    address::{has_whitespace_or_control, is_loopback},
+    Attempt, Client, Error, Identity, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
     attempt::Observer,
     clock::{ClockSource, Clocks},
+    endpoint::{Endpoint, Route, parse_base_url},
     error::Texts,
-    pacer::Pacer,
-    retry_budget::RetryBudget,
+    key_limits::KeyLimitTable,
 };
 use crate::wall_clock::WallClock;
 use headers::{HeaderSettings, INVALID_KEY};
@@ -243,12 +244,9 @@ impl ClientBuilder {
             (None, Some(_)) => parse_base_url("http://localhost")?,
             (None, None) => return Err(Error::config(NO_BASE_URL)),
         };
-        if self.key.environment() == Environment::Production && is_exposed(&base_url, &self.http) {
-            return Err(Error::config(UNENCRYPTED));
-        }
-        if environment_in_host(&base_url).is_some_and(|there| there != self.key.environment()) {
-            return Err(Error::config(WRONG_ENVIRONMENT));
-        }
+        let route = if self.http.has_remote_proxy() { Route::RemoteProxy } else { Route::Direct };
+        let endpoint = Endpoint { base_url, route };
+        endpoint.check_key(&self.key)?;
         if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
             return Err(Error::config(INVALID_LABEL_HOST));
         }
@@ -256,21 +254,25 @@ impl ClientBuilder {
             Some(transport) => transport,
             None => self.http.transport(self.settings.timeouts.connect)?,
         };
-        let environment = self.key.environment();
-        let shared = Shared {
-            base_url,
-            environment,
+        let Settings { rate_limit, retry, .. } = &self.settings;
+        let key_limits = KeyLimitTable::new(rate_limit.clone(), retry.budget.clone());
+        let identity = Identity {
+            environment: self.key.environment(),
             language: self.language,
             headers: Headers::new(&self.key, self.language, self.headers)?,
+            limits: key_limits.get(&self.key),
+        };
+        let shared = Shared {
+            endpoint,
             label_hosts: self.label_hosts,
             transport: wrap_in_layers(transport, &self.layers),
             observer: self.observer,
             retry_policy: Mutex::default(),
-            retry_budget: Mutex::new(RetryBudget::new(&self.settings.retry.budget)),
-            pacer: Pacer::new(environment.requests_per_second(), &self.settings.rate_limit),
+            key_limits,
             clocks: Clocks::new(self.clock),
         };
-        Ok(Client { shared: Arc::new(shared), settings: self.settings })
+        let (shared, identity) = (Arc::new(shared), Arc::new(identity));
+        Ok(Client { shared, identity, settings: self.settings })
     }
 }
 
@@ -279,36 +281,10 @@ const NO_BASE_URL: Texts = (
     "The service's address is not set: call base_url, or set PARCELO_BASE_URL.",
     "Falta la dirección del servicio: llame a base_url o defina PARCELO_BASE_URL.",
 );
-const INVALID_BASE_URL: Texts = (
-    "The base URL is not an http or https address: begin it with http:// or https://.",
-    "La URL base no es una dirección http o https: debe comenzar con http:// o https://.",
-);
-const BASE_URL_WITH_EXTRAS: Texts = (
-    "The base URL must not have credentials, a query or a fragment.",
-    "La URL base no debe contener credenciales, consulta ni fragmento.",
-);
-const UNENCRYPTED: Texts = (
-    "A live key must not be sent unencrypted: use an https address.",
-    "Una clave de producción no debe enviarse sin cifrar: use una dirección https.",
-);
-const WRONG_ENVIRONMENT: Texts = (
-    "The key and the address belong to different environments: sandbox and production.",
-    "La clave y la dirección pertenecen a entornos distintos: pruebas y producción.",
-);
 const INVALID_LABEL_HOST: Texts = (
     "Invalid label host: expected a host name without scheme, port and path.",
     "Servidor de etiquetas no válido: se espera un nombre de servidor sin esquema, puerto ni ruta.",
 );
-
-/// Returns the environment that the host name contains, if any.
-fn environment_in_host(url: &Url) -> Option<Environment> {
-    let parts = url.domain()?.split(['.', '-']);
-    parts.into_iter().find_map(|part| match part {
-        "sandbox" => Some(Environment::Sandbox),
-        "live" | "prod" | "production" => Some(Environment::Production),
-        _ => None,
-    })
-}
 
 /// Describes the error without the variable's value, which may be a secret.
 fn variable_error(error: &env::VarError) -> &'static str {
@@ -318,32 +294,12 @@ fn variable_error(error: &env::VarError) -> &'static str {
     }
 }
 
-/// Parses the address of a service, without credentials, query and fragment.
-fn parse_base_url(address: &str) -> Result<Url, Error> {
-    if has_whitespace_or_control(address) {
-        return Err(Error::config(INVALID_BASE_URL));
-    }
-    let url =
-        Url::parse(address).map_err(|error| Error::config(INVALID_BASE_URL).with_source(error))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(Error::config(INVALID_BASE_URL));
-    }
-    let has_no_extras = url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none();
-    if has_no_extras { Ok(url) } else { Err(Error::config(BASE_URL_WITH_EXTRAS)) }
-}
-
-/// Returns `true` if requests would cross a network unencrypted.
-fn is_exposed(url: &Url, http: &HttpSettings) -> bool {
-    url.scheme() == "http" && (!is_loopback(url) || http.has_remote_proxy())
-}
-
 #[cfg(test)]
 mod tests {
+    use parcelo_types::Environment;
+
     use super::*;
-    use crate::client::{ErrorKind, transport::Unused};
+    use crate::client::{ErrorKind, endpoint::INVALID_BASE_URL, transport::Unused};
 
     fn builder(environment: Environment, address: &str) -> Result<ClientBuilder, Error> {
         let key = ApiKey::from_random(environment, &[7; 32]);
@@ -494,7 +450,7 @@ mod tests {
         let builder = builder.base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.shared.headers.to_service());
+        let shown = format!("{shown} {client:?} {:?}", client.identity.headers.to_service());
         assert!(!shown.contains(key.secret()), "{shown}");
         assert_eq!(
             format!("{client:?}"),

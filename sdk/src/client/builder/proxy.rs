@@ -6,7 +6,8 @@ use std::{env, fmt};
 use reqwest::NoProxy;
 use url::Url;
 
-use super::{Error, Texts, is_loopback};
+use super::{Error, Texts};
+use crate::client::address::is_loopback;
 
 /// The choice of a client's proxy.
 #[derive(Clone, Default)]
