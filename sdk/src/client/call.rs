@@ -98,8 +98,8 @@ impl<T> fmt::Debug for Call<T> {
 
 /// Adds the settings of a single call to types that have a `client`.
 macro_rules! call_settings {
-    ($call:ident$(<$generic:ident>)?) => {
-        impl$(<$generic>)? $call$(<$generic>)? {
+    ($call:ident$(<$($generic:tt),+>)?) => {
+        impl$(<$($generic),+>)? $call$(<$($generic),+>)? {
             /// Sets the retry settings, in place of the client's.
             pub fn retry(self, retry: $crate::client::Retry) -> Self {
                 Self { client: self.client.with_retry(retry), ..self }

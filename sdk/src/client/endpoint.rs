@@ -60,6 +60,7 @@ const WRONG_ENVIRONMENT: Texts = (
     "The key and the address belong to different environments: sandbox and production.",
     "La clave y la dirección pertenecen a entornos distintos: pruebas y producción.",
 );
+
 /// Returns the environment that the host name contains, if any.
 fn environment_in_host(url: &Url) -> Option<Environment> {
     let parts = url.domain()?.split(['.', '-']);

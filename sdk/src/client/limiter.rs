@@ -71,7 +71,7 @@ pub(super) struct RateLimitFeedback {
     pub(super) throttled: Option<Duration>,
 }
 
-/// The turns of a client and its clones.
+/// The turns of the calls with an API key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limiter {
     requests_per_second: u32,

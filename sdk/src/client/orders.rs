@@ -1,5 +1,6 @@
 //! Creating, finding, reading and voiding orders.
 
+use futures_util::{Stream, stream};
 use parcelo_types::{
     Operation, OrderRequest, TrackingNumber, VoidManyRequest, VoidRequest,
     model::{CreatedOrder, ErrorBody, ParcelSummary, Row, VoidResult, VoidedOrders},
@@ -77,11 +78,37 @@ impl Orders {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn create_many<I>(&self, orders: I) -> CreateMany<I::IntoIter>
+    pub fn create_many<'a, I>(&self, orders: I) -> CreateMany<'a>
     where
-        I: IntoIterator<Item = OrderRequest>,
+        I: IntoIterator<Item = OrderRequest, IntoIter: Send + 'a>,
     {
-        CreateMany::new(&self.client, orders.into_iter())
+        CreateMany::new(&self.client, stream::iter(orders.into_iter().enumerate()))
+    }
+
+    /// Creates the orders of a stream, such as a queue or the rows of a database, as [`create_many`](Self::create_many)
+    /// does those of an iterator. Each order comes with a value of yours, which comes back with its result: a row's
+    /// id, the order itself, or its idempotency key.
+    ///
+    /// It waits for the stream and for its calls at once, and ends when the stream has ended and all results are read.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use futures_util::StreamExt;
+    ///
+    /// # let orders = futures_util::stream::iter([order]);
+    /// let orders = orders.map(|order| (order.idempotency_key.clone(), order));
+    /// let mut creations = client.orders().create_stream(orders);
+    /// while let Some((key, created)) = creations.next().await {
+    ///     println!("{key}: {}", created?.parcel.tracking_number);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn create_stream<'a, T>(
+        &self,
+        orders: impl Stream<Item = (T, OrderRequest)> + Send + 'a,
+    ) -> CreateMany<'a, T> {
+        CreateMany::new(&self.client, orders)
     }
 
     /// Returns all parcels that the account has of an order, by the order's id in your system (`external_order_id`),

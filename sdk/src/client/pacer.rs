@@ -1,4 +1,4 @@
-//! Waiting under the rate limit. Calls of a client and its clones queue, first come, first served.
+//! Waiting under the rate limit. Calls with the same API key queue, first come, first served.
 //! [`limiter`](super::limiter) decides when a turn comes.
 
 use std::{
@@ -100,7 +100,7 @@ impl RateLimit {
     }
 }
 
-/// The queue of a client and its clones.
+/// The queue of the calls with an API key.
 #[derive(Debug)]
 pub(super) struct Pacer {
     /// Never held across an await: a future that is no longer polled would block every other call.

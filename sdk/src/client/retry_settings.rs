@@ -22,8 +22,8 @@ const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// changes nothing (a read, or a write with its idempotency key). Before each retry the client waits as long as the
 /// service asks, otherwise for a random time whose upper bound doubles.
 ///
-/// All calls of a client and its clones share a budget for retries, so that a service that is down
-/// does not get several times the load.
+/// All calls with an API key share a budget for retries, so that a service that is down does not get several times the
+/// load.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -48,6 +48,8 @@ const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// assert_eq!(retry, same.max_retry_after(Duration::from_secs(60)));
 /// let unlimited: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
 /// assert_eq!(unlimited, Retry::standard().unbudgeted());
+/// let patient: Retry = serde_json::from_str(r#"{"budget": {"tokens": 2800, "perSecond": 28}}"#)?;
+/// assert_eq!(patient, Retry::standard().budget(2800, 28));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    iter::Fuse,
     panic::resume_unwind,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -10,7 +9,7 @@ use std::{
 
 use futures_util::{
     FutureExt, Stream, StreamExt,
-    stream::{BoxStream, FuturesUnordered},
+    stream::{BoxStream, Fuse, FusedStream, FuturesUnordered},
 };
 use parcelo_types::{IdempotencyKey, OrderRequest, model::CreatedOrder};
 use tokio::{runtime::Handle, task::JoinHandle};
@@ -48,87 +47,85 @@ impl<T> fmt::Debug for ItemStream<T> {
     }
 }
 
-/// The creation of an iterator's orders, several at a time: a stream of each order's index in the iterator and
-/// its result, in the order of completion.
+/// The creation of many orders, several at a time: a stream of each order's value and its result, in the order of
+/// completion. The value is the order's index in the iterator ([`create_many`](crate::calls::Orders::create_many)) or one
+/// of the caller's ([`create_stream`](crate::calls::Orders::create_stream)).
 ///
 /// Its calls are tasks of the tokio runtime that polls it, so they make progress while the loop around it does
-/// something else. An order is taken from the iterator when fewer than [`CreateMany::concurrency`] are in progress or
-/// completed but not yet read; so the iterator may be of any length. When one fails, the others continue.
+/// something else. An order is taken from its source when fewer than [`CreateMany::concurrency`] are in progress or
+/// completed but not yet read; so the source may be of any length. When one fails, the others continue.
 ///
 /// Dropping the stream aborts the calls in progress. Their outcome is unknown: send their orders again, with the
 /// keys that they have. Outside a runtime each order's result is an error (`Config`), and nothing is sent.
 #[must_use = "a stream creates nothing until it is polled"]
-pub struct CreateMany<I> {
+pub struct CreateMany<'a, T = usize> {
     client: Client,
-    orders: Fuse<I>,
+    orders: Fuse<BoxStream<'a, (T, OrderRequest)>>,
     concurrency: usize,
-    next_index: usize,
-    in_progress: FuturesUnordered<SpawnedCreation>,
+    in_progress: FuturesUnordered<SpawnedCreation<T>>,
 }
 
 /// Default number of concurrent calls: enough for 50 requests a second, the limit of a production key, as long as each
 /// takes up to 160 ms.
 const DEFAULT_CONCURRENCY: usize = 8;
 
-call_settings!(CreateMany<I>);
+call_settings!(CreateMany<'a, T>);
 
-impl<I: Iterator> CreateMany<I> {
-    pub(super) fn new(client: &Client, orders: I) -> Self {
-        let (client, orders) = (client.clone(), orders.fuse());
+impl<'a, T> CreateMany<'a, T> {
+    pub(super) fn new(
+        client: &Client,
+        orders: impl Stream<Item = (T, OrderRequest)> + Send + 'a,
+    ) -> Self {
+        let (client, orders) = (client.clone(), StreamExt::fuse(orders.boxed()));
         let in_progress = FuturesUnordered::new();
-        Self { client, orders, concurrency: DEFAULT_CONCURRENCY, next_index: 0, in_progress }
+        Self { client, orders, concurrency: DEFAULT_CONCURRENCY, in_progress }
     }
-}
 
-impl<I> CreateMany<I> {
     /// Sets the maximum number of orders that are in progress, or completed but not yet read, at once. The default is
     /// 8, and 0 counts as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), ..self }
     }
-}
 
-impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
     /// Returns the next order that is completed; `None` when all are.
-    pub async fn next(&mut self) -> Option<(usize, Result<Reply<CreatedOrder>, Error>)> {
+    pub async fn next(&mut self) -> Option<(T, Result<Reply<CreatedOrder>, Error>)> {
         StreamExt::next(self).await
     }
 
-    fn spawn_calls(&mut self, runtime: &Handle) {
+    /// Spawns a call for each order that its source has now.
+    fn spawn_calls(&mut self, runtime: &Handle, context: &mut Context<'_>) {
         while self.in_progress.len() < self.concurrency {
-            let Some((index, order)) = self.next_order() else { return };
+            let Poll::Ready(Some((value, order))) = self.orders.poll_next_unpin(context) else {
+                return;
+            };
             let key = order.idempotency_key.clone();
             let call = self.client.orders().create(&order).into_future();
             let call = runtime.spawn(call.in_current_span());
-            self.in_progress.push(SpawnedCreation { index, key, call });
+            self.in_progress.push(SpawnedCreation { value: Some(value), key, call });
         }
-    }
-
-    /// Returns the next order and its index.
-    fn next_order(&mut self) -> Option<(usize, OrderRequest)> {
-        let order = self.orders.next()?;
-        let index = self.next_index;
-        self.next_index += 1;
-        Some((index, order))
     }
 }
 
-impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
-    type Item = (usize, Result<Reply<CreatedOrder>, Error>);
+impl<T> Stream for CreateMany<'_, T> {
+    type Item = (T, Result<Reply<CreatedOrder>, Error>);
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match Handle::try_current() {
-            Ok(runtime) => self.spawn_calls(&runtime),
+            Ok(runtime) => self.spawn_calls(&runtime, context),
             Err(_) if self.in_progress.is_empty() => {
-                let unsent = |(index, order): (_, OrderRequest)| {
-                    (index, Err(aborted(NO_RUNTIME, ErrorKind::Config, order.idempotency_key)))
-                };
-                return Poll::Ready(self.next_order().map(unsent));
+                let next = ready!(self.orders.poll_next_unpin(context));
+                return Poll::Ready(next.map(|(value, order)| {
+                    (value, Err(aborted(NO_RUNTIME, ErrorKind::Config, order.idempotency_key)))
+                }));
             }
             // Calls that were spawned inside a runtime can be awaited outside of it too.
             Err(_) => {}
         }
-        self.in_progress.poll_next_unpin(context)
+        match self.in_progress.poll_next_unpin(context) {
+            // The source has no order yet, and wakes the task when it has one.
+            Poll::Ready(None) if !self.orders.is_terminated() => Poll::Pending,
+            next => next,
+        }
     }
 }
 
@@ -149,14 +146,18 @@ fn aborted(texts: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
 }
 
 /// A task that creates one order; dropping it aborts the task.
-struct SpawnedCreation {
-    index: usize,
+struct SpawnedCreation<T> {
+    /// The caller's value of the order, until the task has ended.
+    value: Option<T>,
     key: IdempotencyKey,
     call: JoinHandle<Result<Reply<CreatedOrder>, Error>>,
 }
 
-impl Future for SpawnedCreation {
-    type Output = (usize, Result<Reply<CreatedOrder>, Error>);
+// The value is moved and never pinned.
+impl<T> Unpin for SpawnedCreation<T> {}
+
+impl<T> Future for SpawnedCreation<T> {
+    type Output = (T, Result<Reply<CreatedOrder>, Error>);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let created = match ready!(self.call.poll_unpin(context)) {
@@ -167,21 +168,22 @@ impl Future for SpawnedCreation {
                 Err(_) => Err(aborted(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())),
             },
         };
-        Poll::Ready((self.index, created))
+        // No future is polled again after its end.
+        self.value.take().map_or(Poll::Pending, |value| Poll::Ready((value, created)))
     }
 }
 
-impl Drop for SpawnedCreation {
+impl<T> Drop for SpawnedCreation<T> {
     fn drop(&mut self) {
         self.call.abort();
     }
 }
 
-impl<I> fmt::Debug for CreateMany<I> {
+impl<T> fmt::Debug for CreateMany<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CreateMany")
             .field("concurrency", &self.concurrency)
-            .field("taken", &self.next_index)
+            .field("in_progress", &self.in_progress.len())
             .finish_non_exhaustive()
     }
 }

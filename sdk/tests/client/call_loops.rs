@@ -12,9 +12,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use parcelo::{
-    Client, ErrorKind, LabelFormat, RateLimit, Timeouts,
+    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, RateLimit, Timeouts,
     calls::StopReason,
     transport::{BodyStream, ResponseFuture, Transport},
 };
@@ -216,6 +216,65 @@ async fn orders_are_sent_while_their_results_are_not_read() {
     let rest: Vec<_> = creations.collect().await;
     assert!(rest.len() == 19 && rest.iter().all(|(_, created)| created.is_ok()));
     assert_eq!(service.created(), 20);
+}
+
+/// Returns a stream of the orders that are sent to a channel, with their keys. It cannot be moved while it is polled.
+fn from_channel(
+    orders: mpsc::Receiver<OrderRequest>,
+) -> impl Stream<Item = (IdempotencyKey, OrderRequest)> + Send {
+    stream::unfold(orders, async |mut orders| {
+        let order: OrderRequest = orders.recv().await?;
+        Some(((order.idempotency_key.clone(), order), orders))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn orders_of_a_stream_are_created_as_they_come() {
+    let (client, service) = FakeService::client();
+    let (sender, receiver) = mpsc::channel(1);
+    let mut creations = client.orders().create_stream(from_channel(receiver));
+    poll_once(&mut Box::pin(creations.next())).await;
+    for (sent, order) in (1..).zip(orders("stream", 5)) {
+        let key = order.idempotency_key.clone();
+        sender.send(order).await.unwrap();
+        // The source has no other order yet, and is still open.
+        let (value, created) = creations.next().await.unwrap();
+        assert_eq!((value, created.is_ok(), service.created()), (key, true, sent));
+        poll_once(&mut Box::pin(creations.next())).await;
+    }
+    let mut waiting = tokio::spawn(async move { creations.next().await.is_none() });
+    poll_once(&mut waiting).await;
+    drop(sender);
+    assert!(waiting.await.unwrap(), "it ends with its source");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_stream_does_not_hold_up_the_results_of_its_orders() {
+    let (client, service) = FakeService::client();
+    let slow = stream::iter(orders("slow", 3)).zip(stream::iter(["a", "b", "c"]));
+    let slow = slow.then(async |(order, row)| {
+        sleep(25 * LATENCY).await;
+        (row, order)
+    });
+    let began = crate::retries::now();
+    let mut creations = client.orders().create_stream(slow).concurrency(2);
+    for (count, row) in (1..).zip(["a", "b", "c"]) {
+        let (value, created) = creations.next().await.unwrap();
+        assert_eq!((value, created.is_ok()), (row, true));
+        assert!(began.elapsed() < count * 25 * LATENCY + 5 * LATENCY, "{row} came late");
+    }
+    assert!(creations.next().await.is_none());
+    assert_eq!(service.created(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_orders_of_a_stream_are_taken_than_may_be_unread() {
+    let (client, service) = FakeService::client();
+    let endless = stream::repeat_with(|| ((), order()));
+    let mut creations = client.orders().create_stream(endless).concurrency(5);
+    creations.next().await.unwrap().1.unwrap();
+    sleep(Duration::from_secs(3600)).await;
+    assert!((5..=6).contains(&service.created()), "{}", service.created());
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl fmt::Debug for KeyProvider {
 
 impl ClientBuilder {
     /// Reads the API key from `read` at the start of each call, for an API key whose secret is rotated while the program
-    /// runs. The key with which the builder was made counts only until the first call.
+    /// runs. The key with which the builder was made is not sent; it says which environment the client has.
     ///
     /// A call has one key for all its attempts, also after a 401, and so has a shipment
     /// ([`Orders::ship`](crate::calls::Orders::ship)): to the service, a write that is repeated with another API key is
