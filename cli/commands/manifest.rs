@@ -41,7 +41,7 @@ async fn find_id(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
     let page = call::execute_read(search).await?.into_inner();
     let mut parcels = page.parcels.into_iter().flatten();
     // Other parcels may have the number as their reference.
-    let parcel = parcels.find(|parcel| parcel.awb_number.as_deref() == Some(awb.as_str()));
+    let parcel = parcels.find(|parcel| parcel.awb_number.as_ref().is_some_and(|own| own == awb));
     parcel.and_then(|parcel| parcel.manifest_id).ok_or_else(|| {
         let message = texts::NO_MANIFEST.with(&[("awb", awb.as_str())]);
         Failure::new(Exit::NotFound, ErrorCode::ManifestNotFound.code(), message)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use parcelo::{
     CountryCode, Error, ErrorKind, Parcel, ParcelStatus, RateLimit, Timeouts,
     calls::StopReason,
-    model::{Downloads, LabelLink, LabelMetadata, ParcelId, ParcelSummary, RequestId},
+    model::{Downloads, LabelId, LabelLink, LabelMetadata, ParcelId, ParcelSummary, RequestId},
     transport::Phase,
 };
 use serde_json::json;
@@ -139,7 +139,7 @@ async fn debug_output_hides_the_signature_of_a_label_link() {
     let created = Parcel::new(id(), number(), LINK);
     let listed = ParcelSummary::new(id(), number(), ParcelStatus::Ordered, CountryCode::EC)
         .with_label_url(LINK);
-    let label = LabelMetadata::new("lbl_1", number())
+    let label = LabelMetadata::new(LabelId::unchecked("lbl_1"), number())
         .with_label_url(LINK)
         .with_downloads(Downloads::new(LINK, LINK, LINK));
     let shown = format!("{created:?} {listed:?} {label:?}");

@@ -1,6 +1,6 @@
 //! The format of public ids: a prefix for their kind, and a ULID.
 
-use parcelo_types::model::{ManifestId, ParcelId};
+use parcelo_types::model::{LabelId, ManifestId, ParcelId};
 use ulid::Ulid;
 
 /// Crockford's alphabet of base 32.
@@ -9,6 +9,11 @@ pub const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Returns the public id of a parcel.
 pub fn parcel_id(ulid: Ulid) -> ParcelId {
     ParcelId::unchecked(public_id("par", ulid))
+}
+
+/// Returns the id of a parcel's label.
+pub fn label_id(ulid: Ulid) -> LabelId {
+    LabelId::unchecked(public_id("lbl", ulid))
 }
 
 /// Returns the public id of a manifest.

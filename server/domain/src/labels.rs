@@ -6,7 +6,7 @@ use parcelo_types::{
 };
 
 use super::{ParcelRow, Refusal, Secrets, Site, State};
-use crate::{Millis, ids::public_id};
+use crate::{Millis, ids::label_id};
 
 /// Returns the metadata of a parcel's label, or a refusal if the order has no label yet.
 pub fn label_metadata(
@@ -20,7 +20,7 @@ pub fn label_metadata(
     let number = &parcel.tracking_number;
     let is_void = parcel.state == State::Voided;
     let file = |format| site.label_file_url(secrets, number, parcel.id, format);
-    let mut label = LabelMetadata::new(public_id("lbl", parcel.id), number.clone())
+    let mut label = LabelMetadata::new(label_id(parcel.id), number.clone())
         .with_version(parcel.label_version)
         .with_reprint_count(parcel.label_version.saturating_sub(1))
         .with_qr_code(QrCode::new(site.tracking_url(number)))

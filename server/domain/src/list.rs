@@ -46,6 +46,6 @@ pub fn parcel_summary(
     summary.customer_reference = customer_reference;
     summary.label_url = label_url.map(Into::into);
     summary.manifest_id = manifest.map(manifest_id);
-    summary.awb_number = awb.map(|awb| awb.to_string());
+    summary.awb_number = awb.map(Into::into);
     summary
 }

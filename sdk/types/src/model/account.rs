@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arrival, CountryCode, Environment, LabelLink, Language, ManifestId, MaybeKnown, ParcelId,
+    Arrival, Awb, CountryCode, Environment, LabelLink, Language, ManifestId, MaybeKnown, ParcelId,
     ParcelStatus, TrackingNumber, lenient, macros::setters, time,
 };
 
@@ -92,7 +92,8 @@ pub struct ParcelSummary {
     pub manifest_id: Option<ManifestId>,
     /// The air waybill of the manifest.
     #[serde(default)]
-    pub awb_number: Option<String>,
+    #[cfg_attr(feature = "utoipa", schema(value_type = Option<Awb>))]
+    pub awb_number: Option<MaybeKnown<Awb>>,
     /// The current forecast of the arrival; absent while no day can be promised.
     #[serde(
         default,
@@ -146,7 +147,7 @@ impl ParcelSummary {
         /// Sets the manifest.
         with_manifest_id(manifest_id: some ManifestId);
         /// Sets the air waybill.
-        with_awb_number(awb_number: text);
+        with_awb_number(awb_number: some MaybeKnown<Awb>);
         /// Sets the forecast of the arrival.
         with_arrival(arrival: some Arrival);
         /// Sets the time of creation.

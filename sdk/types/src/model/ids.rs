@@ -72,6 +72,13 @@ ids! {
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     ParcelId = "par_", PARCEL_ID, "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    /// The id of a label: `lbl_…`.
+    ///
+    /// ```
+    /// # use parcelo::model::LabelId;
+    /// assert!(LabelId::parse("lbl_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_ok());
+    /// ```
+    LabelId = "lbl_", LABEL_ID, "lbl_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
     /// The id of a manifest: `man_…`.
     ///
     /// ```

@@ -45,6 +45,9 @@ impl InvalidValue {
     /// Not a parcel id.
     pub const PARCEL_ID: Self =
         Self("a parcel ID: expected par_ followed by 1-64 letters and digits");
+    /// Not a label id.
+    pub const LABEL_ID: Self =
+        Self("a label ID: expected lbl_ followed by 1-64 letters and digits");
     /// Not a manifest id.
     pub const MANIFEST_ID: Self =
         Self("a manifest ID: expected man_ followed by 1-64 letters and digits");

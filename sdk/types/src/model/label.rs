@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    IdempotencyKey, InvalidValue, LabelLink, MaybeKnown, TrackingNumber, lenient, macros::setters,
-    macros::wire_enum, time,
+    IdempotencyKey, InvalidValue, LabelId, LabelLink, MaybeKnown, TrackingNumber, lenient,
+    macros::setters, macros::wire_enum, time,
 };
 
 /// A file format of labels.
@@ -109,7 +109,8 @@ wire_enum! {
 #[non_exhaustive]
 pub struct LabelMetadata {
     /// The label's id, `lbl_…`.
-    pub label_id: String,
+    #[cfg_attr(feature = "utoipa", schema(value_type = String))]
+    pub label_id: LabelId,
     /// The parcel.
     pub tracking_number: TrackingNumber,
     /// The label's status: only a valid label can be used.
@@ -199,9 +200,9 @@ impl LabelMetadata {
     pub const DPI: u32 = 203;
 
     /// Returns the first version of a parcel's label, usable and in every format, made at the beginning of 1970.
-    pub fn new(label_id: impl Into<String>, tracking_number: TrackingNumber) -> Self {
+    pub fn new(label_id: LabelId, tracking_number: TrackingNumber) -> Self {
         Self {
-            label_id: label_id.into(),
+            label_id,
             status: LabelStatus::Active,
             version: 1,
             reprint_count: 0,

@@ -64,7 +64,7 @@ pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
 pub use arrival::{Arrival, ArrivalKind};
 pub use error_body::{ErrorBody, FaultCode, FieldFault, RejectedParcel, Warning, WarningCode};
 pub use event::{EventData, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent};
-pub use ids::{EventId, ManifestId, ParcelId, RequestId};
+pub use ids::{EventId, LabelId, ManifestId, ParcelId, RequestId};
 pub use item_error::ItemError;
 pub use key_state::KeyState;
 pub use label::{Barcode, Downloads, LabelMetadata, LabelSize, LabelStatus, QrCode};

@@ -73,7 +73,7 @@ fn row(parcel: &ParcelSummary) -> [String; 11] {
         parcel.destination_country.to_string(),
         parcel.external_order_id.clone().unwrap_or_default(),
         parcel.customer_reference.clone().unwrap_or_default(),
-        parcel.awb_number.clone().unwrap_or_default(),
+        parcel.awb_number.as_ref().map(ToString::to_string).unwrap_or_default(),
         arrival.map(|arrival| arrival.kind.code().to_owned()).unwrap_or_default(),
         arrival.map(|arrival| arrival.date.to_string()).unwrap_or_default(),
         time::to_text(parcel.created_at),
