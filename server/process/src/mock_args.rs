@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args as ClapArgs;
-use parcelo_service::mock::{Clock, try_parse_time};
+use parcelo_service::mock::Clock;
 use url::Url;
 
 use super::shared_args::parse_base_url;
@@ -41,17 +41,7 @@ pub(super) struct Mock {
 }
 
 fn parse_clock(text: &str) -> Result<Clock, String> {
-    let (kind, time) = text.split_once('=').unwrap_or((text, ""));
-    let is_time = try_parse_time(time).is_some();
-    match kind {
-        "system" if time.is_empty() => Ok(Clock::system()),
-        "frozen" if is_time => Ok(Clock::frozen(time)),
-        "ticking" if is_time => Ok(Clock::ticking(time)),
-        _ => {
-            Err("expected system, frozen=TIME or ticking=TIME, with a time such as 2026-01-05T08:00:00Z"
-                .to_owned())
-        }
-    }
+    Clock::parse(text).ok_or_else(|| format!("expected {}", Clock::FORMS))
 }
 
 /// Refuses an empty command, which a shell would run with success.

@@ -7,7 +7,7 @@ use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, HttpResponse, order, send},
+    api::{Api, HttpResponse, order, send, try_send},
     deliveries::Receiver,
     running::BINARY,
     waiting::until,
@@ -148,6 +148,55 @@ async fn a_handler_that_webhooks_cannot_reach_is_refused() {
         let text = response.text();
         assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
     }
+}
+
+/// Starts a further server, and returns its response and an API with its key.
+async fn start_further(api: &Api, wanted: Value) -> (Value, Api) {
+    let started = post(api, "servers", &wanted).await.json();
+    let further = Api::new(started["url"].as_str().unwrap()).key(started["key"].as_str().unwrap());
+    (started, further)
+}
+
+#[tokio::test]
+async fn each_worker_of_a_suite_has_a_server_of_its_own() {
+    let api = start_frozen().await;
+    let clock = json!({ "clock": "frozen=2027-01-01T00:00:00Z", "seed": 7 });
+    let (_, one) = start_further(&api, json!({})).await;
+    let (started, other) = start_further(&api, clock).await;
+    one.create_parcel(&order("order-0001")).await;
+    for (server, parcels) in [(&one, 1), (&other, 0)] {
+        assert_eq!(server.get("/api/v1/parcels").await.json()["meta"]["total"], parcels);
+    }
+    let now = async |server: &Api| server.get("/__mock/clock").await.json()["now"].clone();
+    post(&one, "clock", &json!({ "advance": 60 })).await;
+    assert_eq!(now(&api).await, "2026-01-05T08:00:00Z");
+    assert_eq!(now(&one).await, "2026-01-05T08:01:00Z");
+    assert_eq!(now(&other).await, "2027-01-01T00:00:00Z");
+    post(&other, "faults", &json!({ "fault": "close", "operation": "CreateOrder" })).await;
+    let stop = format!("/__mock/servers/{}", started["port"]);
+    let offences = send(api.request("DELETE", &stop)).await.json()["offences"].clone();
+    assert!(offences.to_string().contains("hit no request"), "{offences}");
+    until("it listens no more", async || try_send(other.request("GET", "/healthz")).await.is_err())
+        .await;
+    assert_eq!(send(api.request("DELETE", &stop)).await.status, 404);
+    assert_eq!(one.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_further_server_with_unknown_settings_is_refused() {
+    let api = start_frozen().await;
+    for (wrong, field, word) in [
+        (json!({ "clock": "frozen" }), "clock", "frozen=TIME"),
+        (json!({ "clock": "ticking=noon" }), "clock", "2026-01-05T08:00:00Z"),
+        (json!({ "seed": -1 }), "body", "-1"),
+        (json!({ "port": 80 }), "body", "port"),
+    ] {
+        let response = post(&api, "servers", &wrong).await;
+        assert_eq!(response.status, 400, "{wrong}");
+        let text = response.text();
+        assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
+    }
+    assert_eq!(send(api.request("DELETE", "/__mock/servers/x")).await.status, 404);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ mod docs_guide;
 mod document;
 mod drain;
 mod embedded;
+mod failed_checks;
 mod faults;
 mod isolation;
 mod label_batches;

@@ -190,7 +190,9 @@ async fn a_reset_empties_every_account_and_leaves_keys_and_clock() {
     server.clock().advance(Duration::from_secs(60)).await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     other.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0002")).await;
+    server.faults().on_any().nth(1_000).close();
     let deleted = server.reset().await;
+    assert!(server.faults().unused().is_empty());
     assert_eq!((deleted.parcels, deleted.idempotency_keys), (2, 2));
     for api in [&api, &other] {
         assert_eq!(list(api, "").await["meta"]["total"], 0);

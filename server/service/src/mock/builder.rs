@@ -132,13 +132,23 @@ impl Builder {
     ///
     /// Errors if the address cannot be bound.
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
+        self.start_beside(address).await.map(|(server, _)| server)
+    }
+
+    /// Starts a server as [`Builder::start_controlled`] does, and returns its port too.
+    pub(super) async fn start_beside(
+        self,
+        address: SocketAddr,
+    ) -> std::io::Result<(Arc<MockServer>, u16)> {
         let socket = tokio::net::TcpListener::bind(address).await?;
+        let bound = socket.local_addr()?;
         let has_base_url = self.base_url.is_some();
-        let server = Arc::new(self.build(local_url(socket.local_addr()?)).await);
-        let routes = control::add_to(server.routes(), Arc::clone(&server));
+        let further = Self { base_url: None, ..self.clone() };
+        let server = Arc::new(self.build(local_url(bound)).await);
+        let routes = control::add_to(server.routes(), Arc::clone(&server), (further, address.ip()));
         let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.serve_on(socket, routes);
-        Ok(server)
+        Ok((server, bound.port()))
     }
 
     async fn build(self, url: String) -> MockServer {

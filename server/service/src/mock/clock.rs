@@ -60,11 +60,32 @@ impl Clock {
     pub const fn system() -> Self {
         Self(ClockKind::System)
     }
+
+    /// The forms that [`Clock::parse`] accepts, in English.
+    #[doc(hidden)]
+    pub const FORMS: &str =
+        "system, frozen=TIME or ticking=TIME, with a time such as 2026-01-05T08:00:00Z";
+
+    /// The same in Spanish.
+    pub(super) const FORMS_ES: &str =
+        "system, frozen=HORA o ticking=HORA, con una hora como 2026-01-05T08:00:00Z";
+
+    /// Parses a clock as the command line and the controls name it.
+    #[doc(hidden)]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, time) = text.split_once('=').unwrap_or((text, ""));
+        match (kind, try_parse_time(time)) {
+            ("system", _) if text == "system" => Some(Self::system()),
+            ("frozen", Some(time)) => Some(Self(ClockKind::Frozen(time.into()))),
+            ("ticking", Some(time)) => Some(Self(ClockKind::Ticking(time.into()))),
+            _ => None,
+        }
+    }
 }
 
 /// Parses a time (RFC 3339) that a clock can show: in the years 0 to 9999, since RFC 3339 has four digits for the
 /// year.
-pub fn try_parse_time(text: &str) -> Option<DateTime<Utc>> {
+pub(super) fn try_parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
     (0..=MAX_YEAR).contains(&time.year()).then_some(time)
 }

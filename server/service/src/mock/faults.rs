@@ -93,6 +93,7 @@ impl Fault<'_> {
     /// # Panics
     ///
     /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
+    #[track_caller]
     pub fn nth(self, n: u64) -> Self {
         assert!(n > 0, "nth counts from 1");
         self.trigger(Trigger::Nth(n))
@@ -103,6 +104,7 @@ impl Fault<'_> {
     /// # Panics
     ///
     /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
+    #[track_caller]
     pub fn first(self, n: u64) -> Self {
         assert!(n > 0, "first needs at least one request");
         self.trigger(Trigger::First(n))
@@ -113,6 +115,7 @@ impl Fault<'_> {
     /// # Panics
     ///
     /// If it is another number, or the fault has `nth`, `first` or `probability` already.
+    #[track_caller]
     pub fn probability(self, probability: f64) -> Self {
         assert!(probability > 0.0 && probability <= 1.0, "a probability is above 0 and at most 1");
         self.trigger(Trigger::Probability(probability))
@@ -163,6 +166,7 @@ impl Fault<'_> {
         Self { plan: FaultPlan { timing: Timing::AfterCommit, ..self.plan }, ..self }
     }
 
+    #[track_caller]
     fn trigger(self, trigger: Trigger) -> Self {
         let is_unset = self.plan.trigger == Trigger::Always;
         assert!(is_unset, "a fault has only one of nth, first and probability: plan two faults");
@@ -177,6 +181,7 @@ impl Fault<'_> {
     /// # Panics
     ///
     /// If the latency is 0.
+    #[track_caller]
     pub fn latency(self, latency: Duration) {
         assert!(!latency.is_zero(), "a latency of 0 does nothing");
         self.add(Action::Latency(latency));
@@ -237,6 +242,7 @@ impl Fault<'_> {
     /// # Panics
     ///
     /// If the delay is 0.
+    #[track_caller]
     pub fn slow_body(self, each: Duration) {
         assert!(!each.is_zero(), "a delay of 0 for each chunk does nothing");
         self.replace(Replacement::Corrupted(Corruption::Slow(each)));

@@ -35,7 +35,7 @@ use crate::{
     webhook::WebhookDispatcher,
 };
 
-/// Maximum time that a test waits for an event, in real time.
+/// Maximum time that a test waits for an event, in real time, unless it sets another.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of deliveries that are kept, the newest.
 const MAX_DELIVERIES: usize = 10_000;
@@ -57,15 +57,17 @@ pub struct Received {
     pub status: u16,
 }
 
-/// The error if no such event arrived within 5 s. The message also names parcels that could not have moved, because
+/// The error if no such event arrived in time. The message also names parcels that could not have moved, because
 /// their tracking number selects no simulated journey or because the clock was not moved.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
-    "no such event arrived within 5 s of real time; received: {events:?}{}",
+    "no such event arrived within {waited:?} of real time; received: {events:?}{}",
     bullet_list(hints)
 )]
 #[non_exhaustive]
 pub struct InboxTimeout {
+    /// The time that the test waited, in real time.
+    pub waited: Duration,
     /// The events that arrived.
     pub events: Vec<WebhookEvent>,
     /// Explanations why the event may never arrive.
@@ -84,12 +86,14 @@ pub struct InboxBuilder<'a> {
     replies: VecDeque<Reply>,
     account: String,
     kinds: WebhookEventKinds,
+    max_wait: Duration,
 }
 
 impl<'a> InboxBuilder<'a> {
     pub(super) fn new(server: &'a MockServer) -> Self {
         let account = "default".to_owned();
-        Self { server, replies: VecDeque::new(), account, kinds: WebhookEventKinds::default() }
+        let kinds = WebhookEventKinds::default();
+        Self { server, replies: VecDeque::new(), account, kinds, max_wait: WAIT_TIMEOUT }
     }
 
     /// Sets the responses to the first deliveries, in order. All later ones are 200.
@@ -120,6 +124,12 @@ impl<'a> InboxBuilder<'a> {
         self
     }
 
+    /// Sets the maximum time that the receiver's `wait_for` and `wait_for_event` wait, in real time; 5 s by default.
+    pub const fn wait_at_most(mut self, max_wait: Duration) -> Self {
+        self.max_wait = max_wait;
+        self
+    }
+
     /// Starts the receiver and makes it the account's endpoint.
     ///
     /// # Panics
@@ -128,7 +138,8 @@ impl<'a> InboxBuilder<'a> {
     pub async fn start(self) -> Inbox {
         let (socket, url) = bind_free_port().await;
         let url = format!("{url}/");
-        let (server, replies) = (self.server, Mutex::new(self.replies.clone()));
+        let (server, replies, max_wait) =
+            (self.server, Mutex::new(self.replies.clone()), self.max_wait);
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let secret = self.set_endpoint(url.clone()).expect("an address of this machine");
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
@@ -142,7 +153,7 @@ impl<'a> InboxBuilder<'a> {
         });
         let listener = Listener::start(socket, routes, server.stop.clone());
         server.send_webhooks();
-        Inbox { receiver, url, listener, service: Arc::clone(&server.service) }
+        Inbox { receiver, url, listener, service: Arc::clone(&server.service), max_wait }
     }
 
     /// Makes your own receiver the account's endpoint instead, and returns the secret that signs its webhooks. Their
@@ -281,6 +292,7 @@ pub struct Inbox {
     url: String,
     listener: Listener,
     service: Arc<Service>,
+    max_wait: Duration,
 }
 
 impl Inbox {
@@ -304,7 +316,7 @@ impl Inbox {
         events(&self.receiver.deliveries.borrow())
     }
 
-    /// Waits up to 5 s of real time for the first status change that matches. It does not move the server's clock.
+    /// Waits up to 5 s of real time, or as long as [set](InboxBuilder::wait_at_most), for the first status change that matches. It does not move the server's clock.
     pub async fn wait_for(
         &self,
         matches: impl Fn(&StatusChange) -> bool,
@@ -334,8 +346,9 @@ impl Inbox {
             found = events(all).iter().find_map(&choose);
             found.is_some()
         });
-        let _ = tokio::time::timeout(WAIT_TIMEOUT, arrival).await.map(drop);
+        let _ = tokio::time::timeout(self.max_wait, arrival).await.map(drop);
         found.ok_or_else(|| InboxTimeout {
+            waited: self.max_wait,
             events: self.events(),
             hints: journey::hints(&self.service),
         })

@@ -157,7 +157,7 @@ fn list_first(all: &[impl fmt::Display]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
     use super::*;
     use crate::{mock::MockServer, service::Caller};
@@ -245,12 +245,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_inbox_timeout_explains_itself() {
         let server = with_parcels(&["SB-NORMAL-0001"]).await;
-        let inbox = server.webhook_inbox().start().await;
+        let inbox = server.webhook_inbox().wait_at_most(Duration::ZERO).start().await;
         let error = inbox
             .wait_for(|change| change.new_status == ParcelStatus::Delivered)
             .await
             .unwrap_err();
         assert!(error.to_string().contains("\n- SB-NORMAL-0001 will not move"), "{error}");
+        assert!(error.to_string().contains("arrived within 0ns of real time"), "{error}");
         assert!(error.events.is_empty());
     }
 }

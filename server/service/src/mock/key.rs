@@ -49,14 +49,17 @@ impl<'a> KeyBuilder<'a> {
     /// # Panics
     ///
     /// If one is not a country code.
+    #[track_caller]
     pub fn countries<'c>(mut self, countries: impl IntoIterator<Item = &'c str>) -> Self {
-        #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
-        let parse = |code: &str| match CountryCode::parse(code.trim()) {
-            Ok(country) => country,
-            Err(error) => panic!("{code:?} is {error}"),
-        };
         let codes = countries.into_iter().flat_map(|codes| codes.split(','));
-        self.request.countries = Countries::Only(codes.map(parse).collect());
+        let parse = |code: &str| {
+            CountryCode::parse(code.trim()).map_err(|error| format!("{code:?} is {error}"))
+        };
+        #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
+        match codes.map(parse).collect() {
+            Ok(codes) => self.request.countries = Countries::Only(codes),
+            Err(message) => panic!("{message}"),
+        }
         self
     }
 

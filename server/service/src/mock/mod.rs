@@ -50,8 +50,6 @@ use tokio::net::TcpListener;
 
 pub use builder::Builder;
 pub use clock::Clock;
-#[doc(hidden)]
-pub use clock::try_parse_time;
 pub use clock_control::ClockControl;
 #[cfg(test)]
 pub use control::document as controls;
@@ -142,6 +140,11 @@ impl MockServer {
         tokio::spawn(run_ticker(service, mail_sender, Arc::clone(&self.clock), self.stop.clone()));
     }
 
+    /// Stops listening; its tasks end.
+    fn stop(&self) {
+        self.stop.now();
+    }
+
     /// Returns the base URL of its API.
     pub fn url(&self) -> &str {
         &self.url
@@ -183,7 +186,7 @@ impl MockServer {
 
 impl Drop for MockServer {
     fn drop(&mut self) {
-        self.stop.now();
+        self.stop();
         // A test that is failing already reports its own reason; a second panic would abort the process.
         if std::thread::panicking() {
             return;

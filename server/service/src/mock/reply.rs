@@ -32,6 +32,7 @@ impl Reply {
     /// # Panics
     ///
     /// If it is not the status of a final response, 200 to 999.
+    #[track_caller]
     pub const fn status(status: u16) -> Self {
         let (min, max) = FINAL_STATUSES;
         assert!(min <= status && status <= max, "the status of a final response is 200 to 999");

@@ -1,6 +1,6 @@
 //! Queries of the request log.
 
-use std::{fmt::Write, time::Duration};
+use std::{fmt::Write, panic::Location, time::Duration};
 
 use parcelo_types::{ApiKey, Operation};
 
@@ -103,19 +103,28 @@ impl Requests<'_> {
     ///
     /// # Panics
     ///
-    /// If fewer have arrived within `timeout`, in real time.
-    pub async fn wait_for(self, count: usize, timeout: Duration) -> Vec<RecordedRequest> {
-        let mut added = self.log.watch();
-        let enough = async { while self.count() < count && added.changed().await.is_ok() {} };
-        let in_time = tokio::time::timeout(timeout, enough).await.is_ok();
-        let all = self.all();
-        assert!(
-            in_time,
-            "expected {count} requests within {timeout:?}, got {}:{}",
-            all.len(),
-            self.describe_all()
-        );
-        all
+    /// If fewer have arrived within `timeout`, in real time. The message names the line of the call, since the panic's
+    /// own line is in this crate.
+    #[track_caller]
+    pub fn wait_for(
+        self,
+        count: usize,
+        timeout: Duration,
+    ) -> impl Future<Output = Vec<RecordedRequest>> {
+        let caller = Location::caller();
+        async move {
+            let mut added = self.log.watch();
+            let enough = async { while self.count() < count && added.changed().await.is_ok() {} };
+            let in_time = tokio::time::timeout(timeout, enough).await.is_ok();
+            let all = self.all();
+            assert!(
+                in_time,
+                "{caller}: expected {count} requests within {timeout:?}, got {}:{}",
+                all.len(),
+                self.describe_all()
+            );
+            all
+        }
     }
 
     /// Expects this many of these requests from now on: `2`, `1..`, `..=3`. Checked when the server is dropped, unless

@@ -66,13 +66,14 @@ impl MockServer {
         self.clock.restore(snapshot.clock);
     }
 
-    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, and the e-mails of
-    /// [`MockServer::mails`]. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
+    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, the e-mails of [`MockServer::mails`]
+    /// and all planned faults. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
     ///
     /// # Panics
     ///
     /// Never: a store in memory does not fail.
     pub async fn reset(&self) -> Deleted {
+        self.faults().clear();
         self.mail_inbox.clear();
         expect_stored(self.service.store().reset_all().await)
     }

@@ -21,6 +21,7 @@ impl MockServer {
     /// # Panics
     ///
     /// If a check finds an offence. The panic lists all of them.
+    #[track_caller]
     pub fn verify(&self) {
         fail_with(&self.offences());
     }
@@ -40,12 +41,14 @@ impl MockServer {
     /// # Panics
     ///
     /// If an order was shipped twice. The panic names the keys, orders and parcels.
+    #[track_caller]
     pub fn assert_exactly_once(&self) {
         fail_with(&exactly_once::offences(self));
     }
 }
 
 /// Fails the test if there are offences.
+#[track_caller]
 pub(super) fn fail_with(offences: &[String]) {
     assert!(offences.is_empty(), "the mock server found:\n- {}", offences.join("\n- "));
 }

@@ -8,10 +8,12 @@ use utoipa::{
 };
 
 use super::{
-    requests::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
+    requests::{
+        ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedServer, WantedStatus,
+    },
     responses::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
-        ResetDone, SampleOrder, StatusPut, UnusedFaults,
+        ResetDone, SampleOrder, StartedServer, StatusPut, UnusedFaults,
     },
     schemas::operation_names,
 };
@@ -36,7 +38,7 @@ const ORDER: QueryParameter = QueryParameter(
 /// The controls, to be joined to the service's document.
 pub fn document() -> OpenApi {
     let mut schemas = Schemas::new();
-    let calls = [clock(), faults(), requests(), data(), webhooks()];
+    let calls = [clock(), faults(), requests(), data(), webhooks(), servers()];
     let calls = calls.into_iter().flatten().map(add_common_parts);
     let paths = call::paths(calls, super::PREFIX, &mut schemas);
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
@@ -115,6 +117,20 @@ fn webhooks() -> Vec<Call> {
             .with_body::<WantedInbox>(json!({ "reply": [503, 200] }))
             .with_refusals(BODY_REFUSALS)
             .with_optional_body(),
+    ]
+}
+
+fn servers() -> Vec<Call> {
+    let start =
+        "Start a further server, with data, clock and faults of its own, for a worker of the suite";
+    let stop = "Stop a further server; returns what GET verify would list";
+    vec![
+        post::<StartedServer>("/servers", "MockStartServer", start)
+            .with_body::<WantedServer>(json!({ "clock": "frozen=2026-01-05T08:00:00Z" }))
+            .with_refusals(BODY_REFUSALS)
+            .with_optional_body(),
+        control::<Offences>(HttpMethod::Delete, "/servers/{port}", "MockStopServer", stop)
+            .with_refusals(&[ErrorCode::NotFound]),
     ]
 }
 

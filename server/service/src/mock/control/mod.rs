@@ -8,15 +8,16 @@ mod requests;
 mod responses;
 #[cfg(test)]
 mod schemas;
+mod servers;
 mod validate;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Extension, Router,
     extract::{Path, RawQuery, Request, State, rejection::PathRejection},
     response::Response,
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use parcelo_system::{clock::Clock, ids::Ids};
 use parcelo_types::{ErrorCode, Language, TrackingNumber};
@@ -31,11 +32,12 @@ use self::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
         RequestLog, ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
+    servers::Servers,
 };
 #[cfg(test)]
 pub use document::document;
 
-use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
+use super::{AdvanceError, Builder, Inbox, MockServer, SetStatusError, journey};
 use crate::{
     http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id},
     service::EndpointError,
@@ -53,19 +55,25 @@ struct ControlState {
     server: Arc<MockServer>,
     ids: Ids,
     inbox: tokio::sync::Mutex<Option<Inbox>>,
+    servers: Servers,
 }
 
 type StateExtractor = State<Arc<ControlState>>;
 type ControlResult = Result<Response, HttpRefusal>;
 
-/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both.
-pub(super) fn add_to(service: Router, server: Arc<MockServer>) -> Router {
-    service.layer(Extension(Document::WithControls)).merge(routes(server))
+/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both. `further` are the settings and the
+/// address of further servers.
+pub(super) fn add_to(
+    service: Router,
+    server: Arc<MockServer>,
+    further: (Builder, IpAddr),
+) -> Router {
+    service.layer(Extension(Document::WithControls)).merge(routes(server, further))
 }
 
-fn routes(server: Arc<MockServer>) -> Router {
+fn routes(server: Arc<MockServer>, (builder, ip): (Builder, IpAddr)) -> Router {
     let (ids, inbox) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
-    let state = Arc::new(ControlState { server, ids, inbox });
+    let state = Arc::new(ControlState { server, ids, inbox, servers: Servers::new(builder, ip) });
     let routes = Router::new()
         .route("/clock", get(read_clock).post(move_clock))
         .route("/faults", get(list_unused_faults).post(plan_fault).delete(delete_plans))
@@ -74,6 +82,8 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/keys/rotate", post(rotate_key))
         .route("/orders/{number}", get(sample_order))
         .route("/reset", post(reset))
+        .route("/servers", post(servers::start))
+        .route("/servers/{port}", delete(servers::stop))
         .route("/mails", get(list_mails))
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
@@ -198,7 +208,6 @@ async fn list_mails(State(state): StateExtractor) -> Response {
 
 /// Handles POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.
 async fn reset(State(state): StateExtractor) -> Response {
-    state.server.faults().clear();
     json_ok(&ResetDone { deleted: state.server.reset().await })
 }
 

@@ -97,6 +97,18 @@ pub(super) struct IssuedKey {
     pub(super) key: String,
 }
 
+/// A further server.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct StartedServer {
+    /// The port that it listens on, by which it is stopped.
+    pub(super) port: u16,
+    /// Its base URL.
+    pub(super) url: String,
+    /// An API key of it.
+    pub(super) key: String,
+}
+
 /// The numbers of objects that a reset deleted.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
