@@ -9,6 +9,8 @@ use std::{
 use futures_util::FutureExt;
 use parcelo_server::mock::Reply;
 
+type Check<'s> = Box<dyn FnOnce() + 's>;
+
 thread_local!(static FILE: RefCell<String> = const { RefCell::new(String::new()) });
 
 /// Records the file to which each panic of a thread is attributed.
@@ -25,7 +27,7 @@ async fn a_failed_check_is_attributed_to_the_line_of_the_test() {
     let server = crate::embedded::start().await;
     server.faults().on_any().nth(2).close();
     record_files();
-    let failing: [(&str, Box<dyn FnOnce() + '_>); 7] = [
+    let failing: [(&str, Check<'_>); 7] = [
         ("verify", Box::new(|| server.verify())),
         ("assert_count", Box::new(|| server.requests().assert_count(1))),
         ("nth", Box::new(|| drop(server.faults().on_any().nth(0)))),

@@ -120,26 +120,42 @@ fn deployment(name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
+/// Returns the image's health check for a server at this address.
+fn health_check(url: &str) -> String {
+    let file = deployment("Dockerfile");
+    let check = file.lines().find_map(|line| line.strip_prefix("HEALTHCHECK CMD ")).unwrap();
+    check.replace("/8082", &format!("/{}", url.rsplit(':').next().unwrap()))
+}
+
 #[tokio::test]
 async fn the_container_is_healthy_while_its_server_is_ready() {
     let (_setup, running) = TestSetup::new_and_start();
-    let file = deployment("Dockerfile");
-    let check = file.lines().find_map(|line| line.strip_prefix("HEALTHCHECK CMD ")).unwrap();
-    let port = running.url("admin").rsplit(':').next().unwrap().to_owned();
-    let check = check.replace("/8082", &format!("/{port}"));
+    let check = health_check(running.url("admin"));
     let is_healthy = || Command::new("sh").args(["-c", &check]).output().unwrap().status.success();
     assert!(is_healthy(), "{check}");
     running.stop();
     assert!(!is_healthy(), "{check}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_with_the_mock_server_is_healthy() {
+    let server = parcelo_server::mock::MockServer::start().await;
+    let check = health_check(server.url());
+    let output = Command::new("sh").args(["-c", &check]).output().unwrap();
+    assert!(output.status.success(), "{check}: {output:?}");
+}
+
 #[test]
 fn the_container_and_the_unit_set_variables_the_server_reads() {
-    let help = Command::new(BINARY).args(["serve", "--help"]).output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    for file in ["Dockerfile", "parcelo-server.service"] {
-        let text = deployment(file);
-        let words = text.split([' ', '\n', '=']).filter(|word| word.starts_with("PARCELO_"));
+    let help = ["serve", "mock"].map(|command| {
+        let help = Command::new(BINARY).args([command, "--help"]).output().unwrap();
+        String::from_utf8(help.stdout).unwrap()
+    });
+    let help = help.concat();
+    for file in ["Dockerfile", "parcelo-server.service", "compose.yaml"] {
+        // The name of the machine is for the proxy alone.
+        let text = deployment(file).replace("PARCELO_HOST", "");
+        let words = text.split([' ', '\n', '=', ':']).filter(|word| word.starts_with("PARCELO_"));
         let names: Vec<_> = words.collect();
         assert!(names.len() >= 2, "{file}: {names:?}");
         for name in names {

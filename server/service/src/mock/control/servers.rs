@@ -6,10 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use axum::{
-    extract::{Path, Request, State, rejection::PathRejection},
-    response::Response,
-};
+use axum::extract::{Path, Request, State, rejection::PathRejection};
 use parcelo_types::ErrorCode;
 
 use super::{
