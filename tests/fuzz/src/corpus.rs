@@ -4,6 +4,7 @@ use std::{
     env, fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use fastrand::Rng;
@@ -53,19 +54,42 @@ impl<'a> FuzzRun<'a> {
         }
     }
 
-    /// Checks mutations of the corpus. `PARCELO_SEED` selects other mutations, and `PARCELO_FUZZ_TIMES` multiplies
-    /// their number.
+    /// Checks mutations of the corpus and prints their number. `PARCELO_SEED` selects other mutations. With
+    /// `PARCELO_FUZZ_SECONDS`, those of the following seeds are checked, too, until so many seconds are over.
     pub fn mutate(&self) {
-        let variable = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
-        let seed: u64 = variable("PARCELO_SEED").unwrap_or(1);
-        let times = variable("PARCELO_FUZZ_TIMES").unwrap_or(1);
+        let variable = |name: &str| -> Option<u64> {
+            let text = env::var(name).ok()?;
+            Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+        };
+        let seed = variable("PARCELO_SEED").unwrap_or(1);
+        let seconds = variable("PARCELO_FUZZ_SECONDS").unwrap_or(0);
+        #[expect(clippy::disallowed_methods, reason = "it says when to stop, and nothing else")]
+        let start = Instant::now();
+        let cases = self.mutate_until(seed, || start.elapsed().as_secs() >= seconds);
+        println!("{}: {cases} cases from seed {seed}", self.target.name);
+    }
+
+    /// Checks the mutations of one seed after the other until `is_over` returns `true`. Returns their number.
+    pub fn mutate_until(&self, first_seed: u64, is_over: impl Fn() -> bool) -> u64 {
+        let (mut seed, mut cases) = (first_seed, 0);
+        loop {
+            cases += self.mutate_by_seed(seed);
+            if is_over() {
+                return cases;
+            }
+            seed = seed.wrapping_add(1);
+        }
+    }
+
+    fn mutate_by_seed(&self, seed: u64) -> u64 {
         let mut rng = Rng::with_seed(seed);
-        for case in 0..u64::from(self.target.cases) * times {
+        for case in 0..self.target.cases {
             let (_, from) = &self.inputs[rng.usize(..self.inputs.len())];
             let (_, other) = &self.inputs[rng.usize(..self.inputs.len())];
             let input = mutate(from, other, &self.words, &mut rng);
             self.try_input(&input, &format!("PARCELO_SEED={seed}, mutation {case}"));
         }
+        self.target.cases.into()
     }
 
     fn try_input(&self, input: &[u8], origin: &str) {

@@ -3,13 +3,14 @@
 //! A target's corpus is `corpus/NAME/`, with one input per file, most of them readable. `cargo test` replays every file
 //! and tries mutations of them, in which it inserts the words of `words/NAME.dict`; `just fuzz NAME SECONDS` searches
 //! further, with the same words, guided by coverage. The inputs of `csv_import` are tried by a test of the command
-//! line, whose modules no other crate can call.
+//! line, whose modules no other crate can call; `just fuzz csv_import` runs that test by time.
 
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
     missing_docs,
     missing_debug_implementations,
@@ -43,7 +44,7 @@ pub struct Target {
     pub name: &'static str,
     /// Checks these bytes, and panics if the property does not hold.
     pub check: fn(&[u8]),
-    /// The number of mutations that `cargo test` tries, which takes about a second.
+    /// The number of mutations of each seed. `cargo test` tries one seed, which takes about a second.
     pub cases: u32,
 }
 

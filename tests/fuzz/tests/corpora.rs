@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fs,
+};
 
 use parcelo_fuzz::{FuzzRun, TARGETS, Target, corpus_folder};
 
@@ -47,4 +51,20 @@ fn every_target_has_a_test_and_every_corpus_a_target() {
     // The inputs of `csv_import` are tried by a test of the command line.
     let corpora: BTreeSet<_> = folders.filter(|name| name != "csv_import").collect();
     assert_eq!(corpora, targets.into_iter().map(str::to_owned).collect());
+}
+
+#[test]
+fn a_run_by_time_tries_other_mutations_until_the_time_is_over() {
+    let target = Target::by_name("retry_after").unwrap();
+    let (inputs, seconds_left) = (RefCell::new(Vec::new()), Cell::new(3));
+    let check = |input: &[u8]| inputs.borrow_mut().push(input.to_vec());
+    let cases = FuzzRun::new(target, &check).mutate_until(1, || {
+        seconds_left.set(seconds_left.get() - 1);
+        seconds_left.get() == 0
+    });
+    let inputs = inputs.into_inner();
+    let of_each_seed: Vec<_> = inputs.chunks(target.cases as usize).collect();
+    assert_eq!((cases, of_each_seed.len()), (inputs.len() as u64, 3));
+    assert_ne!(of_each_seed[0], of_each_seed[1]);
+    assert_ne!(of_each_seed[1], of_each_seed[2]);
 }
