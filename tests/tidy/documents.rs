@@ -146,6 +146,25 @@ fn every_test_and_lint_named_in_the_architecture_exists() {
     assert_none("an invariant or a step names no test or lint that exists", &broken);
 }
 
+/// The last column of the table of faults names a test of each.
+#[test]
+fn every_test_named_in_the_reliability_page_exists() {
+    let (page, code) = (read("docs/reliability.md"), rust_code());
+    let table = page.split("## Faults that this found").nth(1).unwrap().split("\n## ").next();
+    let rows = table.unwrap().lines().filter(|line| line.starts_with("| ")).skip(1);
+    let names = rows.map(|row| row.rsplit('|').nth(1).unwrap().trim().trim_matches('`'));
+    let names: Vec<_> = names.collect();
+    assert!(names.len() > 5, "the table was not read: {names:?}");
+    let missing = names.into_iter().filter(|name| !code.contains(&format!("fn {name}(")));
+    let missing: Vec<_> = missing.map(str::to_owned).collect();
+    assert_none("docs/reliability.md names a test that does not exist", &missing);
+}
+
+fn rust_code() -> String {
+    let sources = all_files().into_iter().filter(|source| source.has_extension("rs"));
+    sources.map(|source| source.text).collect()
+}
+
 #[test]
 fn the_architecture_names_every_folder_and_only_real_paths() {
     let page = read("ARCHITECTURE.md");
