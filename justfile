@@ -67,6 +67,10 @@ torture-checker:
 crash *arguments:
     cargo run --profile costs -p parcelo-crash -- {{arguments}}
 
+# Ten deliberate defects, each of which the tests must catch: all of `tests/breakages/`, or some by name.
+breakages *names:
+    tests/breakages/run.sh {{names}}
+
 # Looks for an input that breaks a target, guided by coverage; `ls tests/fuzz/corpus` lists the targets.
 fuzz target seconds="60" *options:
     tests/fuzz/run.sh {{target}} {{seconds}} {{options}}

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use super::{
     assert_none,
-    sources::{all_files, read, root, rust_under},
+    sources::{Source, all_files, read, root, rust_under},
 };
 
 #[test]
@@ -158,6 +158,33 @@ fn every_test_named_in_the_reliability_page_exists() {
     let missing = names.into_iter().filter(|name| !code.contains(&format!("fn {name}(")));
     let missing: Vec<_> = missing.map(str::to_owned).collect();
     assert_none("docs/reliability.md names a test that does not exist", &missing);
+}
+
+/// `just breakages` shows that each is caught.
+#[test]
+fn every_breakage_applies() {
+    let (mut patches, code) = (all_files(), rust_code());
+    patches.retain(|source| source.has_extension("patch"));
+    assert!(!patches.is_empty(), "the patches were not found");
+    let mut broken = Vec::new();
+    for Source { path, text } in &patches {
+        let catcher = text.lines().next().unwrap().strip_prefix("# caught by: ").unwrap_or("");
+        let test = catcher.split_once(' ').map(|(_, test)| format!("fn {test}("));
+        let is_caught = catcher == "crash" || test.is_some_and(|test| code.contains(&test));
+        broken.extend((!is_caught).then(|| format!("{path}: {catcher:?}")));
+        let file = text.split("\n--- a/").nth(1).unwrap().lines().next().unwrap();
+        let file = read(file);
+        for hunk in text.split("\n@@").skip(1) {
+            let lines = hunk.lines().skip(1).filter(|line| line.starts_with([' ', '-']));
+            let before: String = lines.flat_map(|line| [&line[1..], "\n"]).collect();
+            let places = file.matches(&before).count();
+            broken.extend((places != 1).then(|| format!("{path}: {places} places of\n{before}")));
+        }
+    }
+    assert_none(
+        "a deliberate defect fits no single place of the code, or nothing catches it",
+        &broken,
+    );
 }
 
 fn rust_code() -> String {
