@@ -34,7 +34,9 @@ use parcelo_types::{
 use ulid::Ulid;
 
 use super::conformance::{self, NOW, create, empty_changes, record, webhooks};
-use crate::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError};
+use crate::{
+    ALL_CREDENTIALS, CommitOutcome, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
+};
 
 /// Texts that people may have typed: empty, quoted, outside the Basic Multilingual Plane, and of several code points.
 const TEXTS: [&str; 9] = [
@@ -371,6 +373,9 @@ impl History {
         let next = answer_text(store.next_delivery().await);
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
         let mut leased = store.lease(shares, self.now).await.unwrap();
+        if self.rng.u8(..4) == 0 {
+            leased = self.lease_again(store, leased).await;
+        }
         leased.events.sort_by_key(|(_, lease)| lease.attempt.event);
         let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.disabled_endpoints)];
         for (endpoint, lease) in leased.events {
@@ -404,6 +409,20 @@ impl History {
         }
         all.push(describe_endpoint(store, tenant, self.now).await);
         all.join("; ")
+    }
+
+    /// Leases all due events once the leases in `first` have ended. Answers for those come late, and so settle nothing.
+    async fn lease_again(&self, store: &Store, first: LeasedBatch) -> LeasedBatch {
+        store.end_leases(self.now).await.unwrap();
+        let due = store.tenants_with_due(self.now, 4).await.unwrap();
+        let shares = due.into_iter().map(|tenant| (tenant, 10_000)).collect();
+        let second = store.lease(shares, self.now).await.unwrap();
+        for (_, lease) in first.events {
+            let outcome = webhooks::outcome(self.now, 200);
+            let settled = store.settle(lease, outcome, RetryDecision::Delivered).await;
+            assert_eq!(settled.unwrap(), Settled::Late);
+        }
+        LeasedBatch { disabled_endpoints: first.disabled_endpoints, ..second }
     }
 
     async fn change_credentials(&mut self, store: &Store) -> String {
@@ -478,9 +497,11 @@ impl History {
             0..3 => format!("purge {}", answer_text(store.purge(before).await)),
             3..6 => format!("purge outbox {}", answer_text(store.purge_outbox(before).await)),
             6..8 => {
-                // Let every key expire.
-                self.now = self.now.plus(LIFETIME_MILLIS);
-                format!("purge records {}", answer_text(store.purge_records(self.now).await))
+                // Let every key expire, or only those that are old enough, and use one again.
+                let early = if self.rng.bool() { self.rng.i64(0..2 * Millis::HOUR) } else { 0 };
+                self.now = self.now.plus(LIFETIME_MILLIS - early);
+                let purged = answer_text(store.purge_records(self.now).await);
+                format!("purge records {purged} {}", self.create(store).await)
             }
             8..10 => {
                 let tenant = self.tenant();

@@ -98,6 +98,25 @@ async fn a_stranded_event_is_found_and_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_waits_for_a_change_of_its_parcel() {
+    let Some((store, other, address)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    create_parcel(&store, tenant, "SB-CHANGED-001").await;
+    let leased = lease(&store, tenant, 1, NOW).await.remove(0);
+    // Another server adds an event, which waits for the leased one. A settlement that did not see it would strand it.
+    other.batch_execute("BEGIN; SELECT FROM parcels FOR NO KEY UPDATE").await.unwrap();
+    let watcher = client(&address).await;
+    let settling = tokio::spawn({
+        let store = store.clone();
+        async move { store.settle(leased, outcome(NOW, 200), RetryDecision::Delivered).await }
+    });
+    until_blocked(&watcher, 1, || settling.is_finished()).await;
+    assert!(!settling.is_finished(), "it did not wait");
+    other.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(settling.await.unwrap().unwrap(), Settled::Counted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_written_without_touching_an_index() {
     let Some(address) = database() else { return };
     let [store] = servers(&address, 1).await.try_into().unwrap();
