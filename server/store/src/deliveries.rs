@@ -126,6 +126,19 @@ impl Store {
         .await
     }
 
+    /// Returns the earliest first attempt of the tenant's events that are still tried after a failure, or `None` if
+    /// there are none.
+    pub async fn failing_since(&self, tenant: Tenant) -> Result<Option<Millis>, StoreError> {
+        // The condition on `due` leads SQLite to the index of unsent events, instead of all events of the tenant.
+        let sql = concat!(
+            "SELECT min(first_attempt) FROM outbox WHERE tenant = ",
+            current_generation!("$1"),
+            " AND state = 1 AND due IS NOT NULL AND attempts > 0"
+        );
+        self.long_query(Some(tenant), async move |db| db.value(sql, params![tenant.number()]).await)
+            .await
+    }
+
     /// Returns `true` if the tenant has an event that failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.long_query(Some(tenant), async move |db| {

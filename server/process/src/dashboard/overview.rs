@@ -13,7 +13,7 @@ use parcelo_types::{Environment, Language, ParcelStatus};
 use super::{
     auth::SignedInUser,
     chart::Chart,
-    frame::{Frame, Section, render_page, status_tone},
+    frame::{DisplayTime, Frame, Section, render_page, status_tone},
     parcel,
     search::ParcelListFilter,
     webhooks,
@@ -23,6 +23,8 @@ use super::{
 const DAYS: i64 = 30;
 /// Number of days for which a refused carrier event is mentioned.
 const EXCEPTION_DAYS: i64 = 7;
+/// Time in milliseconds for which deliveries may fail unmentioned: a receiver that restarts is no news.
+const MAX_QUIET_FAILURE_MILLIS: i64 = Millis::MINUTE;
 /// Number of days for which failed e-mails are mentioned.
 const MAIL_DAYS: i64 = 7;
 /// Maximum age in days of parcels that are reported as late. For older ones, a report would come too late.
@@ -91,7 +93,8 @@ pub(super) async fn show(
     }
     let frame = user.frame(Section::Overview);
     let disabled_webhooks = find_disabled_webhooks(&api, &user).await?;
-    let mut alerts = webhook_and_exception_alerts(&api, &user).await?;
+    let mut alerts = webhook_alerts(&api, &user).await?;
+    alerts.extend(exception_alerts(&api, &user).await?);
     alerts.extend(late_parcel_alerts(&api, &user).await?);
     alerts.extend(failed_mail_alerts(&api, &user).await?);
     render_page(&OverviewPage { frame, disabled_webhooks, alerts, environments, days: DAYS })
@@ -117,29 +120,42 @@ async fn find_disabled_webhooks(
     Ok(all)
 }
 
-/// Returns alerts about events that did not reach an active webhook, and about carrier events that were refused lately.
-async fn webhook_and_exception_alerts(
-    api: &Api,
-    user: &SignedInUser,
-) -> Result<Vec<Alert>, HttpRefusal> {
-    let (language, mut all) = (user.language(), Vec::new());
+/// Returns alerts about active webhooks: deliveries that fail, and events that failed for good.
+async fn webhook_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
+    let (store, language) = (api.service.store(), user.language());
+    let latest = api.service.now().plus(-MAX_QUIET_FAILURE_MILLIS);
+    let mut all = Vec::new();
     for environment in Environment::ALL {
         let tenant = user.tenant(environment);
-        let is_on = api.service.store().disabled_endpoint(tenant).await?.is_none();
-        if is_on && api.service.has_undelivered_events(tenant).await? {
-            all.push(Alert {
-                environment,
-                text: language
-                    .pick(
-                        "Some events did not reach your webhook. They can be sent again for 30 days.",
-                        "Algunos eventos no llegaron a su webhook. Se pueden reenviar durante 30 días.",
-                    )
-                    .to_owned(),
-                page: webhooks::address(environment),
-                link: language.pick("View the webhook", "Ver el webhook"),
-            });
+        if store.disabled_endpoint(tenant).await?.is_some() {
+            continue;
         }
-        let since = api.service.now().plus(-EXCEPTION_DAYS * Millis::DAY);
+        let alert = |text| Alert {
+            environment,
+            text,
+            page: webhooks::address(environment),
+            link: language.pick("View the webhook", "Ver el webhook"),
+        };
+        if let Some(since) = store.failing_since(tenant).await?.filter(|since| *since < latest) {
+            all.push(alert(failing_text(since, language)));
+        }
+        if api.service.has_undelivered_events(tenant).await? {
+            let text = language.pick(
+                "Some events did not reach your webhook. They can be sent again for 30 days.",
+                "Algunos eventos no llegaron a su webhook. Se pueden reenviar durante 30 días.",
+            );
+            all.push(alert(text.to_owned()));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns alerts about carrier events that were refused lately.
+async fn exception_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
+    let (language, mut all) = (user.language(), Vec::new());
+    let since = api.service.now().plus(-EXCEPTION_DAYS * Millis::DAY);
+    for environment in Environment::ALL {
+        let tenant = user.tenant(environment);
         let logged = api.service.carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
         let recent = logged.iter().filter(|logged| since <= logged.exception.refused_at).count();
         if recent > 0 {
@@ -202,6 +218,18 @@ async fn failed_mail_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>
         });
     }
     Ok(all)
+}
+
+/// Returns the alert about deliveries that have been failing since a time. The receiver may well answer, with an error,
+/// or accept other events.
+fn failing_text(since: Millis, language: Language) -> String {
+    let since = DisplayTime::from_millis(since).text;
+    language.pick(
+        format!(
+            "Deliveries to your webhook have been failing since {since} UTC. They are tried again."
+        ),
+        format!("Las entregas a su webhook fallan desde {since} UTC. Se vuelven a intentar."),
+    )
 }
 
 /// Returns the alert about this many refused carrier events.

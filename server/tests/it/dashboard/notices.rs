@@ -2,8 +2,9 @@
 
 use parcelo::Environment;
 
-use super::service::{TestService, Visitor, secret_in};
+use super::service::{TestService, Visitor, deliver, secret_in, webhook_with_event};
 
+const MINUTE: i64 = 60_000;
 const HOOK: &str = "https://shop.example/hook";
 
 async fn set_webhook(member: &Visitor, environment: &str) -> String {
@@ -82,6 +83,30 @@ async fn a_webhook_turned_off_shows_how_long_it_was_tried() {
             assert!(html.contains(words), "{page}: {html}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_failing_webhook_is_noticed_after_a_minute() {
+    let (test, mut member) = TestService::with_member().await;
+    let tenant = test.key("default", Environment::Production).await.tenant();
+    webhook_with_event(&test, tenant).await;
+    deliver(&test, 500).await;
+    assert!(!member.page("/dashboard").await.contains("failing since"), "it may be a restart");
+    test.advance_clock(MINUTE + 1);
+    deliver(&test, 500).await;
+    for (language, text) in [
+        ("en", "Deliveries to your webhook have been failing since 2026-01-30 15:20 UTC."),
+        ("es", "Las entregas a su webhook fallan desde 2026-01-30 15:20 UTC."),
+    ] {
+        member.language = language;
+        let html = member.page("/dashboard").await;
+        assert!(html.contains(text), "{html}");
+        assert!(html.contains("<a href=\"/dashboard/webhooks/production\">"), "{html}");
+    }
+    test.advance_clock(10 * MINUTE);
+    deliver(&test, 204).await;
+    member.language = "en";
+    assert!(!member.page("/dashboard").await.contains("failing since"));
 }
 
 #[tokio::test]

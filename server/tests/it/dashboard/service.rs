@@ -271,8 +271,8 @@ impl Visitor {
     }
 }
 
-/// Sets up a webhook and turns it off: its receiver responds to the first event with 410.
-pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
+/// Sets up a webhook with an event that is due.
+pub(super) async fn webhook_with_event(test: &TestService, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, allowed_hosts) = (
         WebhookEventKinds::default(),
@@ -281,18 +281,22 @@ pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
     let (endpoints, now) = (test.service.endpoints(Actor::Server), test.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, allowed_hosts }, now).await.unwrap();
     endpoints.send_test(tenant, now).await.unwrap();
-    let event = test
-        .service
-        .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
-        .await
-        .unwrap()
-        .remove(0);
+}
+
+/// Delivers the event that is due; the receiver responds with this status.
+pub(super) async fn deliver(test: &TestService, status: u16) {
+    let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
+    let event = test.service.lease_deliveries(&slots).await.unwrap().remove(0);
     let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
-    let response = Ok(EndpointResponse { status: 410, retry_after: None, body_prefix: Vec::new() });
-    test.service
-        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, response })
-        .await
-        .unwrap();
+    let response = Ok(EndpointResponse { status, retry_after: None, body_prefix: Vec::new() });
+    let outcome = AttemptResult { at: test.service.now(), millis: 84, response };
+    test.service.settle_delivery(delivery, outcome).await.unwrap();
+}
+
+/// Sets up a webhook and turns it off: its receiver responds to the first event with 410.
+pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
+    webhook_with_event(test, tenant).await;
+    deliver(test, 410).await;
 }
 
 /// Returns the secret that a page shows, if any.

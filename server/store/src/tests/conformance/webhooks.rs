@@ -33,6 +33,7 @@ conformance_tests!(
     a_late_answer_changes_nothing,
     forgetting_an_event_deletes_its_log,
     missed_events_are_counted_and_replayed,
+    an_endpoint_fails_from_the_first_attempt_until_its_events_are_settled,
     many_events_are_held_and_replayed_in_pages_and_in_order,
     enabling_an_endpoint_while_holding_strands_no_event,
     nothing_is_replayed_to_an_endpoint_that_is_off,
@@ -294,6 +295,31 @@ async fn missed_events_are_counted_and_replayed(store: Store) {
     let older = store.older_deliveries(tenant, 1, 9).await.unwrap();
     assert_eq!(older.len(), 1);
     assert_ne!(older[0].event, newest);
+}
+
+async fn an_endpoint_fails_from_the_first_attempt_until_its_events_are_settled(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 2).await;
+    let failing_since = async |tenant| store.failing_since(tenant).await.unwrap();
+    let [first, second] =
+        <[DeliveryLease; 2]>::try_from(lease(&store, tenant, 9, NOW).await).unwrap();
+    assert_eq!(failing_since(tenant).await, None, "an attempt in progress is not a failure");
+    let again = NOW.plus(Millis::MINUTE);
+    let retry = RetryDecision::Retry { at: again };
+    store.settle(first, outcome(NOW.plus(3), 500), retry).await.unwrap();
+    assert_eq!(failing_since(tenant).await, Some(NOW));
+    assert_eq!(failing_since(sandbox(2)).await, None, "another tenant's");
+    store.settle(second, outcome(NOW.plus(3), 204), RetryDecision::Delivered).await.unwrap();
+    assert_eq!(failing_since(tenant).await, Some(NOW));
+    let leased = lease(&store, tenant, 9, again).await.remove(0);
+    assert_eq!(failing_since(tenant).await, Some(NOW), "nor does an attempt in progress end it");
+    store.settle(leased, outcome(again, 204), RetryDecision::Delivered).await.unwrap();
+    assert_eq!(failing_since(tenant).await, None);
+    enqueue(&store, tenant, 3).await;
+    let leased = lease(&store, tenant, 9, again).await.remove(0);
+    store.settle(leased, outcome(again, 500), RetryDecision::Retry { at: again }).await.unwrap();
+    assert_eq!(failing_since(tenant).await, Some(again));
+    store.disable_endpoint(tenant, DisabledBy::Operator, &TEST_AUTHOR).await.unwrap();
+    assert_eq!(failing_since(tenant).await, None, "a held event is not tried");
 }
 
 async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
