@@ -43,6 +43,7 @@ pub mod internals {
         credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
         legacy::{FIELDS as LEGACY_FIELDS, LegacySchedule},
         limit::{Admission, Quota, RateLimitWindows},
+        mail::MailOutcome,
         scenario::SCENARIOS,
         secrets::Secrets,
         session::SESSION_LIFETIME_MILLIS,

@@ -88,6 +88,7 @@ use parcelo_domain::{Changes, IdempotencyRecord, Millis, NewParcel};
 use parcelo_system::clock::shared::{SharedClock, Skew};
 
 pub use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
+pub use self::mails::MailBacklog;
 pub use self::outbox_outcomes::{Backlog, EventsToReplay, LeasedBatch, Settled};
 pub use self::parcels::CreationRecord;
 pub use self::pause::Pause;

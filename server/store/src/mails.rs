@@ -21,6 +21,25 @@ use super::{
     sql::{Row, Sql, SqlResult, params},
 };
 
+/// E-mails that wait to be sent, or to be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailBacklog {
+    /// Number of e-mails.
+    pub mails: i64,
+    /// The time at which the oldest was written.
+    pub since: Millis,
+    /// The latest parcel with such an e-mail.
+    pub latest: ParcelRowId,
+}
+
+/// Selects from the few waiting e-mails and their parcels. With CROSS JOIN, `SQLite` begins with the e-mails.
+macro_rules! from_waiting {
+    () => {
+        " FROM mails AS m CROSS JOIN parcels AS p \
+         WHERE p.id = m.parcel AND m.due IS NOT NULL AND "
+    };
+}
+
 impl Store {
     /// Returns the time from which e-mails are sent. It is set to `now` if none were sent before.
     pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
@@ -105,6 +124,32 @@ impl Store {
         let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?.unsigned_abs(), row.get(1)?));
         let params = params![tenant.number(), since].to_vec();
         self.query(async move |db| db.query_one(sql, &params, read).await).await
+    }
+
+    /// Returns a tenant's e-mails that wait to be tried again, or `None` if there are none.
+    pub async fn held_mails(&self, tenant: Tenant) -> Result<Option<MailBacklog>, StoreError> {
+        // The attempt of a lease is counted when it begins, and may yet succeed.
+        let sql = concat!(
+            "SELECT count(*), min(m.created_at), max(m.parcel)",
+            from_waiting!(),
+            "(m.attempts > 1 OR (m.attempts = 1 AND m.lease = 0)) AND p.tenant = ",
+            current_generation!("$1"),
+            " HAVING count(*) > 0"
+        );
+        let read = |row: &Row<'_>| read_backlog(row, 0);
+        self.query(async move |db| db.first(sql, params![tenant.number()], read).await).await
+    }
+
+    /// Returns the waiting e-mails of each tenant, tried before or not.
+    pub async fn waiting_mails(&self) -> Result<Vec<(Tenant, MailBacklog)>, StoreError> {
+        let sql = concat!(
+            "SELECT p.tenant, count(*), min(m.created_at), max(m.parcel)",
+            from_waiting!(),
+            is_current!("p.tenant"),
+            " GROUP BY p.tenant"
+        );
+        let read = |row: &Row<'_>| Ok((Tenant::from_number(row.get(0)?), read_backlog(row, 1)?));
+        self.long_query(None, async move |db| db.query_map(sql, &[], read).await).await
     }
 
     /// Adds one to each count of e-mails in its period, and returns the new counts.
@@ -238,6 +283,15 @@ async fn settle(
         is_among!("$1")
     );
     db.execute(sql, params![&join_with_commas(mails), lease, status.number(), due]).await
+}
+
+/// Reads a backlog from a column on.
+fn read_backlog(row: &Row<'_>, column: usize) -> SqlResult<MailBacklog> {
+    Ok(MailBacklog {
+        mails: row.get(column)?,
+        since: row.get(column + 1)?,
+        latest: row.get(column + 2)?,
+    })
 }
 
 fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {

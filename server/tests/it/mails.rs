@@ -203,6 +203,8 @@ enum MessageReply {
     Silence,
     /// `250`.
     Accept,
+    /// `451`: the message is to be sent again later.
+    Defer,
 }
 
 /// A relay on this machine that records every message.
@@ -243,8 +245,7 @@ impl Relay {
             reply = match line.split(' ').next()?.trim_end() {
                 "DATA" => {
                     stream.get_mut().write_all(b"354 go on\r\n").await.ok()?;
-                    self.read_message(&mut stream).await?;
-                    "250 2.0.0 taken".to_owned()
+                    self.read_message(&mut stream).await?.to_owned()
                 }
                 "RCPT" if !self.unknown.is_empty() && line.contains(self.unknown) => {
                     format!("550 5.1.1 <{}> is unknown", self.unknown)
@@ -254,7 +255,7 @@ impl Relay {
         }
     }
 
-    async fn read_message(&self, stream: &mut BufReader<TcpStream>) -> Option<()> {
+    async fn read_message(&self, stream: &mut BufReader<TcpStream>) -> Option<&str> {
         let mut message = String::new();
         while !message.ends_with("\r\n.\r\n") {
             if stream.read_line(&mut message).await.ok()? == 0 {
@@ -264,7 +265,8 @@ impl Relay {
         self.messages.lock().unwrap().push(message);
         let dot = self.replies.lock().unwrap().pop_front();
         match dot.unwrap_or(MessageReply::Accept) {
-            MessageReply::Accept => Some(()),
+            MessageReply::Accept => Some("250 2.0.0 taken"),
+            MessageReply::Defer => Some("451 4.3.2 come back later"),
             MessageReply::Silence => std::future::pending().await,
         }
     }
@@ -404,6 +406,28 @@ async fn a_bounced_address_gets_no_more_e_mails() {
     let output = setup.0.output();
     assert!(output.contains("550 5.1.1 at RCPT TO"), "{output}");
     assert!(!output.contains(RECEIVER), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_mails_that_the_relay_does_not_take_are_counted_while_they_wait() {
+    let (setup, relay) = (MailSetup::new(), Relay::start("", [MessageReply::Defer]).await);
+    let running = relay.serve(&setup.0);
+    let key = setup.0.new_key("production").1;
+    let metrics = async || Api::new(running.url("admin")).get("/metrics").await.text();
+    let waiting = |count| format!("parcelo_mails_waiting{{environment=\"production\"}} {count}\n");
+    assert!(metrics().await.contains(&waiting(0)));
+    push_scan(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    setup.make_due();
+    until("the relay has deferred it", async || {
+        metrics().await.contains(r#"{environment="production",outcome="failed"} 1"#)
+    })
+    .await;
+    let held = metrics().await;
+    assert!(held.contains(&waiting(1)), "{held}");
+    assert!(held.contains("parcelo_mail_age_seconds{environment=\"production\"} "), "{held}");
+    setup.make_due();
+    setup.wait_for_status(SENT, 1).await;
+    assert!(metrics().await.contains(&waiting(0)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use parcelo_domain::{
     webhooks::DisabledBy,
 };
 use parcelo_service::http::{Api, HttpRefusal};
+use parcelo_store::MailBacklog;
 use parcelo_types::{Environment, Language, ParcelStatus};
 
 use super::{
@@ -96,7 +97,7 @@ pub(super) async fn show(
     let mut alerts = webhook_alerts(&api, &user).await?;
     alerts.extend(exception_alerts(&api, &user).await?);
     alerts.extend(late_parcel_alerts(&api, &user).await?);
-    alerts.extend(failed_mail_alerts(&api, &user).await?);
+    alerts.extend(mail_alerts(&api, &user).await?);
     render_page(&OverviewPage { frame, disabled_webhooks, alerts, environments, days: DAYS })
 }
 
@@ -198,26 +199,50 @@ async fn late_parcel_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>
     Ok(activity::count_late_parcels(&counts, now).into_iter().map(alert).collect())
 }
 
-/// Returns alerts about e-mails that failed lately, with a link to the latest parcel that has one.
-async fn failed_mail_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
+/// Returns alerts about e-mails that failed lately or wait to be tried again, with a link to the latest parcel that has
+/// one.
+async fn mail_alerts(api: &Api, user: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
     let (store, language) = (api.service.store(), user.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
     for environment in Environment::ALL {
-        let (mails, latest) = store.failed_mails(user.tenant(environment), since).await?;
-        let Some(latest) = latest else { continue };
-        let Some((parcel, _)) = store.parcel_in_row(latest).await? else { continue };
-        let text = language.pick(
-            "E-mails of the last 7 days that could not be delivered:",
-            "Correos de los últimos 7 días que no se pudieron entregar:",
-        );
-        all.push(Alert {
-            environment,
-            text: format!("{text} {mails}"),
-            page: parcel::address(environment, parcel.tracking_number.as_str()),
-            link: language.pick("View the latest parcel", "Ver el paquete más reciente"),
-        });
+        let tenant = user.tenant(environment);
+        let failed = match store.failed_mails(tenant, since).await? {
+            (mails, Some(latest)) => Some((failed_mails_text(mails, language), latest)),
+            (_, None) => None,
+        };
+        // While e-mails are off, what is left waits for nothing.
+        let held =
+            if api.service.is_mail_enabled() { store.held_mails(tenant).await? } else { None };
+        let held = held.map(|held| (held_mails_text(held, language), held.latest));
+        for (text, latest) in failed.into_iter().chain(held) {
+            let Some((parcel, _)) = store.parcel_in_row(latest).await? else { continue };
+            all.push(Alert {
+                environment,
+                text,
+                page: parcel::address(environment, parcel.tracking_number.as_str()),
+                link: language.pick("View the latest parcel", "Ver el paquete más reciente"),
+            });
+        }
     }
     Ok(all)
+}
+
+/// Returns the alert about this many e-mails that failed for good.
+fn failed_mails_text(mails: u64, language: Language) -> String {
+    let text = language.pick(
+        "E-mails of the last 7 days that could not be delivered:",
+        "Correos de los últimos 7 días que no se pudieron entregar:",
+    );
+    format!("{text} {mails}")
+}
+
+/// Returns the alert about e-mails that the mail server has not taken yet.
+fn held_mails_text(held: MailBacklog, language: Language) -> String {
+    let (mails, since) = (held.mails, DisplayTime::from_millis(held.since).text);
+    language.pick(
+        format!("E-mails that the mail server has not taken yet: {mails}, the oldest since {since} UTC. They are tried again."),
+        format!("Correos que el servidor de correo aún no acepta: {mails}, el más antiguo desde {since} UTC. Se vuelven a intentar."),
+    )
 }
 
 /// Returns the alert about deliveries that have been failing since a time. The receiver may well answer, with an error,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use parcelo_domain::{Millis, Refusal, Tenant, webhooks::DisabledBy};
-use parcelo_store::Backlog;
+use parcelo_store::{Backlog, MailBacklog};
 use parcelo_types::{Environment, LabelFormat};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -162,11 +162,15 @@ impl Service {
     /// Returns all metrics in the `OpenMetrics` text format.
     pub async fn metrics_text(&self) -> Result<String, Refusal> {
         let backlogs = self.store.backlogs().await?;
+        // While e-mails are off, what is left waits for nothing.
+        let mails =
+            if self.is_mail_enabled() { self.store.waiting_mails().await? } else { Vec::new() };
         let mut registry = Registry::with_prefix("parcelo");
         register_build(&mut registry);
         self.metrics.register(&mut registry);
         self.register_store(&mut registry);
         register_outbox(&mut registry, &backlogs, self.now());
+        register_mails(&mut registry, &mails, self.now());
         let mut text = String::new();
         encode(&mut text, &registry).map_err(|error| {
             tracing::error!(%error, "the metrics could not be written");
@@ -218,9 +222,7 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
     for backlog in backlogs {
         let labels = backlog_labels(backlog.tenant.environment, backlog.is_held);
         depth.get_or_create(&labels).inc_by(backlog.events);
-        let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
-        let oldest = age.get_or_create(&labels);
-        oldest.set(oldest.get().max(seconds));
+        set_max_age(&age.get_or_create(&labels), backlog.since, now);
     }
     // Every server of the database reports the same value: their sum would count each event once per server.
     let help = "Of the database, the same on each of its servers: webhook events that have not arrived: pending, or \
@@ -228,6 +230,29 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
     registry.register("outbox_events", help, depth);
     let help = "Of the database, the same on each of its servers: the age of the oldest of them";
     registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
+}
+
+fn register_mails(registry: &mut Registry, waiting: &[(Tenant, MailBacklog)], now: Millis) {
+    let (depth, age) = <(Family<Labels<1>, Gauge>, Family<Labels<1>, Gauge>)>::default();
+    let labels = |environment: Environment| [("environment", environment.code())];
+    for environment in Environment::ALL {
+        depth.get_or_create(&labels(environment)).set(0);
+        age.get_or_create(&labels(environment)).set(0);
+    }
+    for (tenant, backlog) in waiting {
+        depth.get_or_create(&labels(tenant.environment)).inc_by(backlog.mails);
+        set_max_age(&age.get_or_create(&labels(tenant.environment)), backlog.since, now);
+    }
+    let help = "Of the database, the same on each of its servers: e-mails that wait to be sent";
+    registry.register("mails_waiting", help, depth);
+    let help = "Of the database, the same on each of its servers: the age of the oldest of them";
+    registry.register_with_unit("mail_age", help, Unit::Seconds, age);
+}
+
+/// Sets a gauge to the age of what is there since a time, unless it shows a greater age.
+fn set_max_age(gauge: &Gauge, since: Millis, now: Millis) {
+    let seconds = (now.0 - since.0).max(0) / Millis::SECOND;
+    gauge.set(gauge.get().max(seconds));
 }
 
 const fn bad_head_labels(listener: &'static str, bad: BadHead) -> Labels<2> {

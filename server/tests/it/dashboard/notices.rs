@@ -1,8 +1,10 @@
 //! Notices and secrets after an action: each is shown once, to the user who acted, on the page of the action.
 
 use parcelo::Environment;
+use parcelo_server::internals::MailOutcome;
 
 use super::service::{TestService, Visitor, deliver, secret_in, webhook_with_event};
+use crate::api::{order_with_number, with};
 
 const MINUTE: i64 = 60_000;
 const HOOK: &str = "https://shop.example/hook";
@@ -107,6 +109,41 @@ async fn a_failing_webhook_is_noticed_after_a_minute() {
     deliver(&test, 204).await;
     member.language = "en";
     assert!(!member.page("/dashboard").await.contains("failing since"));
+}
+
+#[tokio::test]
+async fn e_mails_that_the_relay_does_not_take_are_noticed() {
+    let (test, mut member, caller) = TestService::with_member_and_key().await;
+    test.service.enable_mails(test.service.now()).await.unwrap();
+    let order = order_with_number("order-0001", "SB-SUCCESS-0001");
+    test.create(&caller, &with(order, "/receiver/email", "luis@example.org".into())).await;
+    test.advance_clock(15 * MINUTE);
+    member.page("/dashboard").await;
+    let send = async |outcome| {
+        test.advance_clock(2 * MINUTE);
+        for mail in test.service.lease_due_mails(9).await.unwrap() {
+            test.service.settle_mail(&mail, outcome).await.unwrap();
+        }
+    };
+    send(MailOutcome::Failed).await;
+    for (language, text) in [
+        ("en", "E-mails that the mail server has not taken yet: 1, the oldest since 2026-01-30"),
+        (
+            "es",
+            "Correos que el servidor de correo aún no acepta: 1, el más antiguo desde 2026-01-30",
+        ),
+    ] {
+        member.language = language;
+        let html = member.page("/dashboard").await;
+        assert!(html.contains(text), "{html}");
+        assert!(html.contains("/dashboard/parcels/sandbox/SB-SUCCESS-0001\">"), "{html}");
+    }
+    member.language = "en";
+    test.set_password("other").await;
+    let stranger = test.member("other").await;
+    assert!(!stranger.page("/dashboard").await.contains("has not taken yet"));
+    send(MailOutcome::Sent).await;
+    assert!(!member.page("/dashboard").await.contains("has not taken yet"));
 }
 
 #[tokio::test]

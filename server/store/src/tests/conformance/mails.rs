@@ -10,7 +10,7 @@ use parcelo_domain::{
 };
 
 use super::{NOW, changes_to, commit, create_parcel, empty_changes, move_parcel, row, sandbox};
-use crate::{CommitOutcome, Store};
+use crate::{CommitOutcome, MailBacklog, Store};
 
 conformance_tests!(
     no_e_mails_are_written_unless_enabled,
@@ -24,6 +24,7 @@ conformance_tests!(
     a_reset_deletes_e_mails_but_keeps_opt_outs,
     old_e_mails_are_purged,
     e_mails_that_failed_for_good_are_counted_for_their_tenant,
+    e_mails_that_wait_to_be_tried_again_are_counted_for_their_tenant,
     the_time_of_enabling_e_mails_is_kept_until_disabled,
     e_mails_are_counted_by_counter_and_period,
     kinds_are_switched_off_for_one_account,
@@ -224,6 +225,37 @@ async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store)
     assert_eq!(failed(sandbox(2), NOW).await, (0, None), "another tenant's");
     store.reset(sandbox(1)).await.unwrap();
     assert_eq!(failed(sandbox(1), NOW).await, (0, None));
+}
+
+async fn e_mails_that_wait_to_be_tried_again_are_counted_for_their_tenant(store: Store) {
+    let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
+    let (tenant, one) = (sandbox(1), MailBacklog { mails: 1, since: NOW, latest: parcel.key });
+    let held = async |tenant| store.held_mails(tenant).await.unwrap();
+    let waiting = async || store.waiting_mails().await.unwrap();
+    assert_eq!((held(tenant).await, waiting().await), (None, vec![(tenant, one)]));
+    let first = lease_due(&store, DUE).await.remove(0);
+    assert_eq!(held(tenant).await, None, "its first attempt may succeed");
+    let again = DUE.plus(Millis::MINUTE);
+    assert!(settle(&store, &first, MailDecision::Retry(again)).await);
+    assert_eq!((held(tenant).await, waiting().await), (Some(one), vec![(tenant, one)]));
+    assert_eq!(held(sandbox(2)).await, None, "another tenant's");
+    let second = lease_due(&store, again).await.remove(0);
+    assert_eq!(held(tenant).await, Some(one), "it has failed before");
+    assert!(settle(&store, &second, MailDecision::Retry(again)).await);
+    create_parcel(&store, tenant, "SB-SUCCESS-0002").await;
+    let other = move_through(&store, "SB-SUCCESS-0002", &[State::OutForDelivery]).await;
+    let both = MailBacklog { mails: 2, since: NOW, latest: other.key };
+    assert_eq!((held(tenant).await, waiting().await), (Some(one), vec![(tenant, both)]));
+    for lease in lease_due(&store, again).await {
+        assert!(settle(&store, &lease, SENT).await);
+    }
+    assert_eq!((held(tenant).await, waiting().await), (None, vec![]));
+    create_parcel(&store, tenant, "SB-SUCCESS-0003").await;
+    move_through(&store, "SB-SUCCESS-0003", &[State::OutForDelivery]).await;
+    let lease = lease_due(&store, again).await.remove(0);
+    assert!(settle(&store, &lease, MailDecision::Retry(again)).await);
+    store.reset(tenant).await.unwrap();
+    assert_eq!((held(tenant).await, waiting().await), (None, vec![]), "gone with their parcels");
 }
 
 async fn the_time_of_enabling_e_mails_is_kept_until_disabled(store: Store) {
