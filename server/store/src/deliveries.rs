@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use parcelo_domain::{
-    Millis, Tenant,
+    Millis, ParcelRowId, Tenant,
     webhooks::{DeliveryStatus, LoggedAttempt, LoggedDelivery, WebhookEventKind},
 };
 use ulid::Ulid;
@@ -16,6 +16,7 @@ use super::{
     old_rows::OldRows,
     outbox,
     sql::{Row, Sql, SqlResult, params},
+    values::Value,
 };
 
 /// A file's oldest events. Rows are appended in order of time, so if the first rows are young, all are.
@@ -26,6 +27,13 @@ macro_rules! first_rows {
             is_current!("tenant"),
             " ORDER BY id LIMIT ?2) WHERE created_at <= ?1)"
         )
+    };
+}
+
+/// Selects the rows of a page of events.
+macro_rules! page {
+    ($($condition:tt)+) => {
+        concat!("(SELECT id FROM outbox WHERE ", $($condition)+, ")")
     };
 }
 
@@ -76,52 +84,32 @@ impl Store {
     ) -> Result<Vec<LoggedDelivery>, StoreError> {
         let [max, skipped] = [max, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         self.long_query(Some(tenant), async move |db| {
-            let due = if db.is_postgres() {
-                "CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END"
-            } else {
-                "o.due"
-            };
-            /// Selects the rows of the page.
-            macro_rules! page {
-                () => {
-                    concat!(
-                        "(SELECT id FROM outbox WHERE tenant = ",
-                        current_generation!("$1"),
-                        " ORDER BY id DESC LIMIT $2 OFFSET $3)"
-                    )
-                };
-            }
-            let sql = format!(
-                concat!(
-                    "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, {} \
-                     FROM outbox AS o LEFT JOIN parcels AS p ON p.id = o.parcel WHERE o.id IN ",
-                    page!(),
-                    " ORDER BY o.id DESC"
-                ),
-                due
+            let page = page!(
+                "tenant = ",
+                current_generation!("$1"),
+                " ORDER BY id DESC LIMIT $2 OFFSET $3"
             );
-            let params = params![tenant.number(), max, skipped];
-            let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_delivery(row)));
-            let found = db.query_map(&sql, params, read).await?;
-            let sql = concat!(
-                "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
-                 WHERE outbox IN ",
-                page!(),
-                " ORDER BY id"
+            read_deliveries(db, page, params![tenant.number(), max, skipped]).await
+        })
+        .await
+    }
+
+    /// Returns the latest events of one of the tenant's parcels and their attempts, newest first.
+    pub async fn parcel_deliveries(
+        &self,
+        tenant: Tenant,
+        parcel: ParcelRowId,
+        max: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        self.long_query(Some(tenant), async move |db| {
+            // With a plain `tenant`, SQLite would read the tenant's events instead of the parcel's, since their index
+            // has the order of the page.
+            let page = page!(
+                "parcel = $3 AND +tenant = ",
+                current_generation!("$1"),
+                " ORDER BY id DESC LIMIT $2"
             );
-            let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-            for attempt in db.query_map(sql, params, |row| Ok(read_attempt(row))).await? {
-                if let Some((event, attempt)) = skip_unreadable(attempt)? {
-                    attempts.entry(event).or_default().push(attempt);
-                }
-            }
-            let mut deliveries = Vec::new();
-            for (event, delivery) in found {
-                let Some(delivery) = skip_unreadable(delivery)? else { continue };
-                let attempts = attempts.remove(&event).unwrap_or_default();
-                deliveries.push(LoggedDelivery { attempts, ..delivery });
-            }
-            Ok(deliveries)
+            read_deliveries(db, page, params![tenant.number(), max, parcel]).await
         })
         .await
     }
@@ -146,6 +134,43 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the events of a page with their attempts, newest first.
+async fn read_deliveries(
+    db: Sql<'_>,
+    page: &str,
+    params: &[Value],
+) -> SqlResult<Vec<LoggedDelivery>> {
+    let due = if db.is_postgres() {
+        "CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END"
+    } else {
+        "o.due"
+    };
+    let sql = format!(
+        "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, {due} \
+         FROM outbox AS o LEFT JOIN parcels AS p ON p.id = o.parcel WHERE o.id IN {page} \
+         ORDER BY o.id DESC"
+    );
+    let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_delivery(row)));
+    let found = db.query_map(&sql, params, read).await?;
+    let sql = format!(
+        "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
+         WHERE outbox IN {page} ORDER BY id"
+    );
+    let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
+    for attempt in db.query_map(&sql, params, |row| Ok(read_attempt(row))).await? {
+        if let Some((event, attempt)) = skip_unreadable(attempt)? {
+            attempts.entry(event).or_default().push(attempt);
+        }
+    }
+    let mut deliveries = Vec::new();
+    for (event, delivery) in found {
+        let Some(delivery) = skip_unreadable(delivery)? else { continue };
+        let attempts = attempts.remove(&event).unwrap_or_default();
+        deliveries.push(LoggedDelivery { attempts, ..delivery });
+    }
+    Ok(deliveries)
 }
 
 /// Counts the undelivered events of each tenant. Triggers count a file's events; on PostgreSQL the partition and the

@@ -20,8 +20,11 @@ use super::{
     flash::FlashMessage,
     frame::{ArrivalLine, DisplayTime, Frame, Section, render_page, status_tone},
     mails::MailRow,
-    webhooks::parse_environment,
+    webhooks::{DeliveryRow, parse_environment},
 };
+
+/// Maximum number of webhook events that are shown; a parcel rarely has more.
+const MAX_WEBHOOK_EVENTS: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/parcel.html")]
@@ -39,6 +42,7 @@ struct ParcelPage {
     can_be_voided: bool,
     events: Vec<HistoryRow>,
     mails: Vec<MailRow>,
+    deliveries: Vec<DeliveryRow>,
 }
 
 /// An item of the order.
@@ -67,7 +71,9 @@ pub(super) async fn show(
     let tenant = user.tenant(environment);
     let parcel = api.service.owned_parcel(tenant, &number, user.language()).await?;
     let details = detail_rows(&parcel, &user);
-    let mails = api.service.store().mails_of_parcel(parcel.row.key).await?;
+    let (store, key, language) = (api.service.store(), parcel.row.key, user.language());
+    let mails = store.mails_of_parcel(key).await?;
+    let deliveries = store.parcel_deliveries(tenant, key, MAX_WEBHOOK_EVENTS).await?;
     let OwnedParcel { row, order, record, tracking_url, awb } = parcel;
     let events = record.history.into_iter().flatten().flatten().rev().map(|entry| HistoryRow {
         status: entry.status_name,
@@ -87,7 +93,12 @@ pub(super) async fn show(
         has_label: labels::check_label_usable(row.state).is_ok(),
         can_be_voided: void::can_be_voided(row.state),
         events: events.collect(),
-        mails: mails.iter().map(|mail| MailRow::new(mail, user.language())).collect(),
+        mails: mails.iter().map(|mail| MailRow::new(mail, language)).collect(),
+        // Events are replayed on the webhook's page, as if it were off here.
+        deliveries: deliveries
+            .iter()
+            .map(|event| DeliveryRow::new(event, false, language))
+            .collect(),
         frame: user.frame(Section::Parcels),
     })
 }

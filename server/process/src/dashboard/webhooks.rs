@@ -66,13 +66,13 @@ struct EventKindChoice {
 }
 
 /// An event and its delivery.
-struct DeliveryRow {
-    id: String,
-    kind: String,
+pub(super) struct DeliveryRow {
+    pub(super) id: String,
+    pub(super) kind: String,
     number: Option<String>,
-    status: &'static str,
-    tone: &'static str,
-    created: DisplayTime,
+    pub(super) status: &'static str,
+    pub(super) tone: &'static str,
+    pub(super) created: DisplayTime,
     due: Option<DisplayTime>,
     can_be_replayed: bool,
     attempts: Vec<AttemptRow>,
@@ -237,7 +237,7 @@ impl WebhookView {
 }
 
 impl DeliveryRow {
-    fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
+    pub(super) fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_name, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")

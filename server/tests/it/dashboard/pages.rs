@@ -3,7 +3,10 @@
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, Millis};
 
-use super::service::{NOW, TestService, Visitor, disable_webhook_by_410, marked_order, secret_in};
+use super::service::{
+    NOW, TestService, Visitor, deliver, disable_webhook_by_410, marked_order, secret_in,
+    webhook_with_event,
+};
 use crate::{
     api::{HttpResponse, send},
     running::TestSetup,
@@ -225,6 +228,34 @@ async fn an_event_page_shows_the_request_without_signature() {
     assert_eq!(service.member("other").await.get(&request).await.status, 404);
     for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
         assert_eq!(member.get(&format!("{page}/events/{unknown}")).await.status, 404, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_parcel_page_lists_its_webhook_events_to_its_owner() {
+    const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
+    let (test, mut member, caller) = TestService::with_member_and_key().await;
+    test.order(&caller, "SB-SUCCESS-0001").await;
+    assert!(!member.page(PAGE).await.contains("Webhook events"), "there is no webhook");
+    webhook_with_event(&test, caller.tenant()).await;
+    deliver(&test, 204).await;
+    test.advance_clock(60 * 60_000);
+    let listed = async |member: &Visitor, heading| {
+        let html = member.page(PAGE).await;
+        html.split_once(heading).unwrap_or_else(|| panic!("{html}")).1.to_owned()
+    };
+    let english = listed(&member, "Webhook events").await;
+    assert!(english.contains("parcel.") && english.contains("Waiting"), "{english}");
+    assert!(!english.contains("webhook.test"), "an event of no parcel: {english}");
+    let (_, event) = english.split_once("href=\"/dashboard/webhooks/sandbox/events/").unwrap();
+    let event = format!("/dashboard/webhooks/sandbox/events/{}", event.split_once('"').unwrap().0);
+    assert!(member.page(&event).await.contains("SB-SUCCESS-0001"));
+    member.language = "es";
+    assert!(listed(&member, "Eventos del webhook").await.contains("En espera"));
+    test.set_password("other").await;
+    let stranger = test.member("other").await;
+    for page in [PAGE, &event] {
+        assert_eq!(stranger.get(page).await.status, 404, "{page}");
     }
 }
 

@@ -28,6 +28,7 @@ conformance_tests!(
     leases_of_a_server_that_has_ended_are_due_at_once,
     events_of_a_parcel_are_sent_in_order,
     events_that_wait_for_an_earlier_one_are_not_stranded,
+    a_parcel_has_its_events_newest_first_for_its_tenant_alone,
     a_later_change_does_not_alter_the_payload_of_an_event,
     settling_logs_the_attempt_and_updates_its_event,
     a_late_answer_changes_nothing,
@@ -192,6 +193,30 @@ async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
     assert_eq!(lease(&store, tenant, 9, NOW.plus(9)).await.len(), 1);
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while the earlier is leased");
+}
+
+async fn a_parcel_has_its_events_newest_first_for_its_tenant_alone(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 1).await;
+    let [parcel, other] = ["SB-SUCCESS-0001", "SB-SUCCESS-0002"];
+    let parcel = create_parcel(&store, tenant, parcel).await;
+    create_parcel(&store, tenant, other).await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    let first = lease(&store, tenant, 9, NOW).await;
+    let first = first.into_iter().find(|lease| lease.parcel == Some(parcel.key)).unwrap();
+    let retry = RetryDecision::Retry { at: NOW.plus(9) };
+    store.settle(first, outcome(NOW, 500), retry).await.unwrap();
+    let all = store.deliveries(tenant, 9).await.unwrap();
+    let own: Vec<_> = all
+        .into_iter()
+        .filter(|event| event.tracking_number == Some(parcel.tracking_number.to_string()))
+        .collect();
+    assert!(own.len() >= 2 && own.last().unwrap().attempts.len() == 1, "{own:?}");
+    let found = async |tenant, max| store.parcel_deliveries(tenant, parcel.key, max).await.unwrap();
+    assert_eq!(found(tenant, 9).await, own);
+    assert_eq!(found(tenant, 1).await, own[..1]);
+    assert_eq!(found(sandbox(2), 9).await, []);
+    store.reset(tenant).await.unwrap();
+    assert_eq!(found(tenant, 9).await, []);
 }
 
 async fn a_later_change_does_not_alter_the_payload_of_an_event(store: Store) {
