@@ -1,5 +1,7 @@
-//! The audit log: who changed keys, secrets, passwords and settings, and when. It contains no secrets and no
-//! personal data.
+//! The audit log: who changed keys, secrets, passwords and settings, and when, and from where users signed in. It
+//! contains no secrets, and no personal data except the addresses of those clients.
+
+use std::net::IpAddr;
 
 use parcelo_types::Language;
 
@@ -121,6 +123,7 @@ actions! {
     WebhookEnabled "webhook.enabled" "Webhook turned on" "Webhook activado",
     WebhookDisabled "webhook.disabled" "Webhook turned off" "Webhook desactivado",
     WebhookRemoved "webhook.removed" "Webhook removed" "Webhook eliminado",
+    SignedIn "session.begun" "Signed in" "Inicio de sesión",
     PasswordSet "password.set" "Password set" "Contraseña establecida",
     MailsSet "mails.set" "E-mail notifications changed" "Notificaciones por correo cambiadas",
     ShopSet "shop.set" "Shop settings changed" "Datos de la tienda cambiados",
@@ -140,7 +143,8 @@ pub struct AuditedChange {
     pub account: Option<AccountRowId>,
     /// The kind of change.
     pub action: AuditAction,
-    /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
+    /// The id of the changed object; for a webhook its environment, for a session the client's address; empty if the
+    /// object is unique in its account.
     pub subject: String,
 }
 
@@ -148,6 +152,13 @@ impl AuditedChange {
     /// Creates a change of an object that is unique in its account.
     pub const fn for_account(account: AccountRowId, action: AuditAction) -> Self {
         Self { account: Some(account), action, subject: String::new() }
+    }
+
+    /// Creates the entry of a session that begins, with the client's whole address: only this lets a user tell a
+    /// stranger's session from one of their own.
+    pub fn for_sign_in(account: AccountRowId, client: IpAddr) -> Self {
+        let (action, subject) = (AuditAction::SignedIn, client.to_string());
+        Self { account: Some(account), action, subject }
     }
 
     /// Creates a change of a tenant's webhook.
@@ -168,7 +179,8 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// The subject of the change.
     pub action: AuditAction,
-    /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
+    /// The id of the changed object; for a webhook its environment, for a session the client's address; empty if the
+    /// object is unique in its account.
     pub subject: String,
 }
 

@@ -1,6 +1,6 @@
 //! Sessions of the dashboard, their lifetimes, and the rules for passwords.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use super::{AccountRowId, Tenant};
 use crate::Millis;
@@ -26,6 +26,19 @@ impl fmt::Debug for PasswordLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PasswordLogin").field("account", &self.account).finish_non_exhaustive()
     }
+}
+
+/// A session to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewSession {
+    /// The hash of its token.
+    pub hash: [u8; 32],
+    /// The beginning of the session.
+    pub begins_at: Millis,
+    /// The end of the session.
+    pub ends_at: Millis,
+    /// The address of the client that signed in.
+    pub client: IpAddr,
 }
 
 /// A session of the dashboard.

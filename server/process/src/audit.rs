@@ -1,7 +1,8 @@
-//! `parcelo-server audit`: the log of changes of keys, secrets, passwords and settings.
+//! `parcelo-server audit`: the log of changes of keys, secrets, passwords and settings, and of sign-ins.
 
 use clap::Args as ClapArgs;
 use parcelo_domain::{Millis, audit::AuditEntry};
+use parcelo_store::AuditFilter;
 use parcelo_types::{Language, internal::time};
 use serde_json::json;
 
@@ -16,10 +17,10 @@ use super::{
 pub(super) struct Audit {
     #[command(flatten)]
     database: DatabaseArg,
-    /// Only changes of this account.
+    /// Only entries of this account.
     #[arg(long, value_parser = parse_name)]
     account: Option<String>,
-    /// Only changes on or after this day in UTC, such as 2026-11-23.
+    /// Only entries on or after this day in UTC, such as 2026-11-23.
     #[arg(long, value_name = "DATE", value_parser = parse_day)]
     since: Option<Millis>,
     /// Maximum number of entries.
@@ -33,11 +34,11 @@ pub(super) struct Audit {
 pub(super) async fn list(options: Audit) -> Result<(), Failure> {
     let Audit { database, account, since, limit, json } = options;
     let store = open(&database).await?;
-    let account = match account {
-        None => None,
-        Some(name) => Some(find_account(&store, &name).await?),
+    let filter = match account {
+        None => AuditFilter::All,
+        Some(name) => AuditFilter::Account(find_account(&store, &name).await?),
     };
-    let entries = store.audit_log(account, since.unwrap_or(Millis(0)), limit).await?;
+    let entries = store.audit_log(filter, since.unwrap_or(Millis(0)), limit).await?;
     let empty_text = "The audit log has no such entries.";
     Ok(print::list(&CommonArgs { database, json }, empty_text, entries.iter().map(row))?)
 }

@@ -116,8 +116,8 @@ async fn replace_password(
     let password = hashed.await.map_err(|_| ErrorCode::InternalError)??;
     let now = service.now();
     service.store().set_password(account, password.clone(), now, &Actor::Session.at(now)).await?;
-    let token =
-        service.begin_session(PasswordLogin { account, password }, None, service.now()).await?;
+    let (login, client) = (PasswordLogin { account, password }, request.client);
+    let token = service.begin_session(login, client, None, service.now()).await?;
     Ok(token.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
 }
 
@@ -136,7 +136,8 @@ async fn try_sign_in(
     let hash = found.as_ref().map(|login| login.password.clone());
     let is_correct = check_password(hash, request.password.to_owned()).await?;
     let Some(login) = found.filter(|_| is_correct) else { return Ok(LoginOutcome::Rejected) };
-    let token = service.begin_session(login, request.previous_token, service.now()).await?;
+    let LoginRequest { client, previous_token, .. } = request;
+    let token = service.begin_session(login, client, previous_token, service.now()).await?;
     Ok(token.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
 }
 

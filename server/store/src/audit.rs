@@ -11,11 +11,24 @@ use super::{
     sql::{Row, Sql, SqlResult, params},
 };
 
+/// The entries to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditFilter {
+    /// All entries.
+    All,
+    /// All entries of an account.
+    Account(AccountRowId),
+    /// The entries of an account except its sessions, which may be many.
+    Changes(AccountRowId),
+    /// The sessions of an account.
+    SignIns(AccountRowId),
+}
+
 impl Store {
-    /// Returns the latest entries of the audit log since a time, newest first, for one account or for all.
+    /// Returns the latest entries of the audit log since a time, newest first.
     pub async fn audit_log(
         &self,
-        account: Option<AccountRowId>,
+        filter: AuditFilter,
         since: Millis,
         max: u32,
     ) -> Result<Vec<AuditEntry>, StoreError> {
@@ -30,13 +43,22 @@ impl Store {
                 )
             };
         }
-        let read = self.query(async move |db| match account {
-            Some(account) => {
-                let sql = entries!("l.at >= $1 AND l.account = $3");
-                db.query_map(sql, params![since, max, account], read_entry).await
+        let signed_in = AuditAction::SignedIn.code();
+        let (sql, params) = match filter {
+            AuditFilter::All => (entries!("l.at >= $1"), params![since, max].to_vec()),
+            AuditFilter::Account(account) => {
+                (entries!("l.at >= $1 AND l.account = $3"), params![since, max, account].to_vec())
             }
-            None => db.query_map(entries!("l.at >= $1"), params![since, max], read_entry).await,
-        });
+            AuditFilter::Changes(account) => (
+                entries!("l.at >= $1 AND l.account = $3 AND l.action <> $4"),
+                params![since, max, account, signed_in].to_vec(),
+            ),
+            AuditFilter::SignIns(account) => (
+                entries!("l.at >= $1 AND l.account = $3 AND l.action = $4"),
+                params![since, max, account, signed_in].to_vec(),
+            ),
+        };
+        let read = self.query(async move |db| db.query_map(sql, &params, read_entry).await);
         Ok(read.await?.into_iter().flatten().collect())
     }
 

@@ -87,6 +87,7 @@ use std::{
 use parcelo_domain::{Changes, IdempotencyRecord, Millis, NewParcel};
 use parcelo_system::clock::shared::{SharedClock, Skew};
 
+pub use self::audit::AuditFilter;
 pub use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
 pub use self::mails::MailBacklog;
 pub use self::outbox_outcomes::{Backlog, EventsToReplay, LeasedBatch, Settled};

@@ -2,8 +2,8 @@
 
 use parcelo_domain::{
     AccountRowId, Millis,
-    audit::{AuditAction, AuditedChange, Author},
-    session::{PasswordLogin, Session},
+    audit::{Actor, AuditAction, AuditedChange, Author},
+    session::{NewSession, PasswordLogin, Session},
 };
 
 use super::{
@@ -49,15 +49,15 @@ impl Store {
         .await
     }
 
-    /// Begins a session that replaces the earlier one, unless the password was changed after it was checked. Returns
-    /// `true` if the session has begun.
+    /// Begins a session that replaces the earlier one, and records it in the audit log, unless the password was changed
+    /// after it was checked. Returns `true` if the session has begun.
     pub async fn begin_session(
         &self,
         login: PasswordLogin,
-        session: ([u8; 32], Millis),
+        session: NewSession,
         previous: Option<[u8; 32]>,
     ) -> Result<bool, StoreError> {
-        let (hash, ends_at) = session;
+        let NewSession { hash, begins_at, ends_at, client } = session;
         self.write(async move |db| {
             if let Some(previous) = previous {
                 end(db, "hash", previous.into()).await?;
@@ -67,7 +67,12 @@ impl Store {
                  SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
                 { FOR SHARE|}";
             let params = params![hash, ends_at, login.account, &login.password];
-            Ok(db.execute(sql, params).await? == 1)
+            let has_begun = db.execute(sql, params).await? == 1;
+            if has_begun {
+                let entry = AuditedChange::for_sign_in(login.account, client);
+                audit::record(db, &Actor::Session.at(begins_at), &entry).await?;
+            }
+            Ok(has_begun)
         })
         .await
     }

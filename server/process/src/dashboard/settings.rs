@@ -1,5 +1,5 @@
-//! Settings: the account's name and contact on the public page of its parcels, the e-mails that receivers get, and the
-//! password.
+//! Settings: the account's name and contact on the public page of its parcels, the e-mails that receivers get, the
+//! password, and the account's latest sign-ins and changes.
 
 use askama::Template;
 use axum::{extract::State, response::Response};
@@ -11,6 +11,7 @@ use parcelo_domain::{
     session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
     shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopError},
 };
+use parcelo_store::AuditFilter;
 use parcelo_types::Language;
 
 use super::{
@@ -25,6 +26,8 @@ use crate::sign_in::{LoginOutcome, LoginRequest};
 
 /// Number of the latest changes that are shown.
 const MAX_CHANGES: u32 = 50;
+/// Number of the latest sign-ins that are shown.
+const MAX_SIGN_INS: u32 = 20;
 
 #[derive(Template)]
 #[template(path = "dashboard/settings.html")]
@@ -39,6 +42,7 @@ struct SettingsPage {
     max_password: usize,
     /// The kinds of e-mails; `None` if the server sends no e-mails.
     mails: Option<Vec<MailKindChoice>>,
+    sign_ins: Vec<ChangeRow>,
     changes: Vec<ChangeRow>,
 }
 
@@ -74,9 +78,11 @@ impl SettingsPage {
         user: &SignedInUser,
         (name, contact): (String, String),
     ) -> Result<Self, HttpRefusal> {
-        let account = Some(user.session.account);
-        let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
-        let language = user.language();
+        let (store, account) = (api.service.store(), user.session.account);
+        let rows = async |filter, max| -> Result<Vec<ChangeRow>, HttpRefusal> {
+            let log = store.audit_log(filter, Millis(0), max).await?;
+            Ok(log.into_iter().map(|entry| ChangeRow::new(entry, user.language())).collect())
+        };
         Ok(Self {
             frame: user.frame(Section::Settings),
             name,
@@ -87,7 +93,8 @@ impl SettingsPage {
             password_fault: None,
             max_password: MAX_PASSWORD_CHARS,
             mails: mails::mail_kind_choices(api, user).await?,
-            changes: log.into_iter().map(|entry| ChangeRow::new(entry, language)).collect(),
+            sign_ins: rows(AuditFilter::SignIns(account), MAX_SIGN_INS).await?,
+            changes: rows(AuditFilter::Changes(account), MAX_CHANGES).await?,
         })
     }
 }

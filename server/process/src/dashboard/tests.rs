@@ -1,7 +1,10 @@
 //! Tests of forms that create a secret, with several servers: the first server shows the form, the second receives it,
 //! and the third receives the reload.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use axum::{
     Router,
@@ -9,7 +12,11 @@ use axum::{
     http::{Request, StatusCode},
 };
 use http_body_util::BodyExt;
-use parcelo_domain::{Millis, Secrets, sample::TEST_AUTHOR, session::PasswordLogin};
+use parcelo_domain::{
+    Millis, Secrets,
+    sample::TEST_AUTHOR,
+    session::{NewSession, PasswordLogin},
+};
 use parcelo_service::{
     http::Api,
     service::{Service, Settings},
@@ -83,7 +90,9 @@ impl Server {
             let password = "a hash".to_owned();
             store.set_password(account, password.clone(), NOW, &TEST_AUTHOR).await.unwrap();
             let hash = self.service.settings().secrets.hash_session_token(session);
-            let session = (hash, NOW.plus(3_600_000));
+            let ends_at = NOW.plus(Millis::HOUR);
+            let client = Ipv4Addr::LOCALHOST.into();
+            let session = NewSession { hash, begins_at: NOW, ends_at, client };
             assert!(
                 store
                     .begin_session(PasswordLogin { account, password }, session, None)

@@ -76,6 +76,7 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use std::{
+        net::Ipv4Addr,
         sync::{Arc, Mutex},
         time::Duration,
     };
@@ -93,7 +94,7 @@ mod tests {
         session::PasswordLogin,
         webhooks::{AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, WebhookEventKinds},
     };
-    use parcelo_store::Store;
+    use parcelo_store::{AuditFilter, Store};
     use parcelo_system::{
         clock::{ClockReading, ClockSource, GuardedClock},
         ids::Ids,
@@ -261,7 +262,7 @@ mod tests {
         test.set_up_webhook().await;
         let count_entries = async || {
             test.service.purge().await;
-            test.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
+            test.service.store().audit_log(AuditFilter::All, Millis(0), 9).await.unwrap().len()
         };
         let written = count_entries().await;
         assert!(written > 0, "a webhook was set");
@@ -280,7 +281,8 @@ mod tests {
         store.set_password(account, password.clone(), START, &TEST_AUTHOR).await.unwrap();
         let login = PasswordLogin { account, password };
         let now = test.service.now();
-        let token = test.service.begin_session(login, None, now).await.unwrap().unwrap();
+        let client = Ipv4Addr::LOCALHOST.into();
+        let token = test.service.begin_session(login, client, None, now).await.unwrap().unwrap();
         test.jump_wall_clock(13 * Millis::HOUR);
         assert!(test.service.find_session(&token).await.unwrap().is_some());
         test.advance(60).await;

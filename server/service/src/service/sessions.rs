@@ -1,26 +1,30 @@
 //! Sessions of the dashboard, and the tokens of its forms.
 
+use std::net::IpAddr;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo_domain::{
     Millis, Refusal, Secrets,
-    session::{PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
+    session::{NewSession, PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
 };
 use ulid::Ulid;
 
 use super::Service;
 
 impl Service {
-    /// Begins a session after a login, in place of a previous one, and returns its token. Returns `None` if the password
+    /// Begins a session after a client's login, in place of a previous one, and returns its token. Returns `None` if the password
     /// has changed meanwhile.
     pub async fn begin_session(
         &self,
         login: PasswordLogin,
+        client: IpAddr,
         previous_token: Option<&str>,
         now: Millis,
     ) -> Result<Option<String>, Refusal> {
         let token = self.new_token();
         let hash = |token: &str| self.secrets().hash_session_token(token);
-        let session = (hash(&token), now.plus(SESSION_LIFETIME_MILLIS));
+        let ends_at = now.plus(SESSION_LIFETIME_MILLIS);
+        let session = NewSession { hash: hash(&token), begins_at: now, ends_at, client };
         let has_begun = self.store.begin_session(login, session, previous_token.map(hash)).await?;
         Ok(has_begun.then_some(token))
     }

@@ -1,6 +1,6 @@
 //! Tests that two servers on one database share limits, keys, webhooks, sessions and attempts to sign in.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
 
 use futures_util::future::join_all;
 use parcelo_domain::{
@@ -221,7 +221,8 @@ async fn both_servers_share_a_session_until_a_new_password() {
     let password = "a hash".to_owned();
     one.store.set_password(account, password.clone(), NOW, &TEST_AUTHOR).await.unwrap();
     let login = PasswordLogin { account, password };
-    let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
+    let token =
+        one.begin_session(login, Ipv4Addr::LOCALHOST.into(), None, NOW).await.unwrap().unwrap();
     assert!(other.find_session(&token).await.unwrap().is_some());
     // A form that one server has shown is valid at the other.
     assert!(other.is_form_token(&token, &one.form_token(&token)));

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
 
-use crate::{ALL_CREDENTIALS, CommitOutcome, Store, StoreError};
+use crate::{ALL_CREDENTIALS, AuditFilter, CommitOutcome, Store, StoreError};
 
 pub(crate) const NOW: Millis = Millis(1_768_057_500_000);
 pub(crate) const SECRET: [u8; 32] = [9; 32];
@@ -59,7 +59,7 @@ macro_rules! mode {
     };
 }
 
-mod accounts;
+pub(crate) mod accounts;
 mod audit;
 pub(crate) mod carriers;
 mod lists;
@@ -475,7 +475,7 @@ async fn a_key_that_exists_is_refused(store: Store) {
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
     assert!(store.is_writable());
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
-    let log = store.audit_log(None, Millis(0), 9).await.unwrap();
+    let log = store.audit_log(AuditFilter::All, Millis(0), 9).await.unwrap();
     assert_eq!(log.len(), 1, "a refused change is not logged");
 }
 

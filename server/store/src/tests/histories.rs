@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt::Debug,
+    net::Ipv4Addr,
 };
 
 use fastrand::Rng;
@@ -19,6 +20,7 @@ use parcelo_domain::{
     mail::{DisabledMailKinds, MailDecision, MailLease, MailStatus, OptOut},
     sample::TEST_AUTHOR,
     search::Search,
+    session::NewSession,
     shop::Shop,
     to_body,
     webhooks::{
@@ -37,6 +39,7 @@ use super::conformance::{self, NOW, create, empty_changes, record, webhooks};
 use crate::{
     ALL_CREDENTIALS, CommitOutcome, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
 };
+use crate::{ALL_CREDENTIALS, AuditFilter, CommitOutcome, EventsToReplay, Store, StoreError};
 
 /// Texts that people may have typed: empty, quoted, outside the Basic Multilingual Plane, and of several code points.
 const TEXTS: [&str; 9] = [
@@ -482,9 +485,11 @@ impl History {
             (1, _) => answer_text(store.end_session(hash).await),
             (2, _) => answer_text(store.purge_sessions(self.now).await),
             (_, Some(login)) => {
-                let ends = self.now.plus(self.rng.i64(0..200_000));
+                let (begins_at, client) = (self.now, Ipv4Addr::LOCALHOST.into());
+                let ends_at = begins_at.plus(self.rng.i64(0..200_000));
+                let session = NewSession { hash, begins_at, ends_at, client };
                 let old = self.rng.bool().then_some(old);
-                answer_text(store.begin_session(login, (hash, ends), old).await)
+                answer_text(store.begin_session(login, session, old).await)
             }
         };
         let session = answer_text(store.session(&hash).await);
@@ -606,8 +611,8 @@ impl History {
             answer_text(store.shop(AccountRowId(1)).await),
             answer_text(store.key_uses(AccountRowId(1)).await),
             answer_text(store.mails_off(AccountRowId(1)).await),
-            answer_text(store.audit_log(None, Millis(0), 10_000).await),
-            answer_text(store.audit_log(Some(AccountRowId(1)), Millis(0), 9).await),
+            answer_text(store.audit_log(AuditFilter::All, Millis(0), 10_000).await),
+            answer_text(store.audit_log(AuditFilter::Account(AccountRowId(1)), Millis(0), 9).await),
             answer_text(store.has_opted_out([1; 32]).await),
             answer_text(store.legacy_uses().await),
             answer_text(store.account_legacy_uses(AccountRowId(1)).await),

@@ -7,7 +7,10 @@ use tempfile::TempDir;
 use tokio::task::LocalSet;
 
 use super::{
-    conformance::{NOW, SECRET, commit, create, create_parcel, production, row, sandbox, webhooks},
+    conformance::{
+        NOW, SECRET, accounts::new_session, commit, create, create_parcel, production, row,
+        sandbox, webhooks,
+    },
     first_seed,
     histories::History,
 };
@@ -201,7 +204,7 @@ async fn rows_of_an_unfinished_reset_are_not_copied_but_sessions_are() {
     let account = store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     store.set_password(account, "a hash".to_owned(), NOW, &TEST_AUTHOR).await.unwrap();
     let login = store.login("shop").await.unwrap().unwrap();
-    assert!(store.begin_session(login, ([1; 32], NOW.plus(9)), None).await.unwrap());
+    assert!(store.begin_session(login, new_session(1, 9), None).await.unwrap());
     create_parcel(&store, sandbox(1), "SB-ENDED-00001").await;
     begin_reset(&store, sandbox(1)).await;
     create_parcel(&store, sandbox(1), "SB-LIVING-0001").await;

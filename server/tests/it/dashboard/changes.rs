@@ -40,6 +40,26 @@ async fn settings_show_changes_of_the_account_without_secrets() {
 }
 
 #[tokio::test]
+async fn sign_ins_are_listed_with_their_address_beside_the_changes() {
+    let test = TestService::new().await;
+    let mut member = test.visitor();
+    member.sign_in("default", "a wrong password").await;
+    for _ in 0..2 {
+        assert_eq!(member.sign_in("default", PASSWORD).await.status, 303);
+        test.advance_clock(1_000);
+    }
+    for (language, heading) in [("en", "Latest sign-ins"), ("es", "Últimos inicios de sesión")] {
+        member.language = language;
+        let page = member.page(SETTINGS).await;
+        let (sign_ins, changes) = page.split_once("id=\"changes\"").unwrap();
+        let (_, sign_ins) = sign_ins.split_once(heading).unwrap();
+        assert_eq!(sign_ins.matches("<li>").count(), 2, "the failed one is none: {sign_ins}");
+        assert_eq!(sign_ins.matches("127.0.0.1").count(), 2, "{sign_ins}");
+        assert!(!changes.contains("127.0.0.1"), "{changes}");
+    }
+}
+
+#[tokio::test]
 async fn saving_the_same_values_is_not_a_change() {
     let (_test, member) = TestService::with_member().await;
     for _ in 0..2 {

@@ -1,11 +1,14 @@
 //! Accounts, their sessions, and their keys that used the legacy API.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::Ipv4Addr,
+};
 
 use parcelo_domain::{
     AccountRowId, Shop, Tenant,
     sample::TEST_AUTHOR,
-    session::{PasswordLogin, Session},
+    session::{NewSession, PasswordLogin, Session},
 };
 
 use super::{NOW, SECRET, insert_key, key};
@@ -65,6 +68,12 @@ async fn create_login(store: &Store, name: &str) -> (AccountRowId, PasswordLogin
     (account, store.login(name).await.unwrap().unwrap())
 }
 
+/// Returns a session that ends this many milliseconds after `NOW`.
+pub(crate) fn new_session(hash: u8, ends: i64) -> NewSession {
+    let client = Ipv4Addr::LOCALHOST.into();
+    NewSession { hash: [hash; 32], begins_at: NOW, ends_at: NOW.plus(ends), client }
+}
+
 async fn a_new_password_invalidates_the_previous_one(store: Store) {
     let account = store.account("bare", "acc_0".to_owned(), NOW).await.unwrap();
     assert!(store.login("bare").await.unwrap().is_none(), "the account has no password");
@@ -72,12 +81,11 @@ async fn a_new_password_invalidates_the_previous_one(store: Store) {
     let (shop, login) = create_login(&store, "shop").await;
     assert!(shop != account);
     assert!(login == PasswordLogin { account: shop, password: "hash of shop".into() });
-    let ends = NOW.plus(9);
-    assert!(store.begin_session(login.clone(), ([1; 32], ends), None).await.unwrap());
+    assert!(store.begin_session(login.clone(), new_session(1, 9), None).await.unwrap());
     store.set_password(shop, "another hash".to_owned(), NOW, &TEST_AUTHOR).await.unwrap();
     assert_eq!(store.login("shop").await.unwrap().unwrap().password, "another hash");
     assert_eq!(store.session(&[1; 32]).await.unwrap(), None, "a new password ends all sessions");
-    let begun = store.begin_session(login, ([2; 32], ends), None).await.unwrap();
+    let begun = store.begin_session(login, new_session(2, 9), None).await.unwrap();
     assert!(!begun, "the login was checked against the previous password");
     assert_eq!(store.session(&[2; 32]).await.unwrap(), None);
 }
@@ -85,8 +93,8 @@ async fn a_new_password_invalidates_the_previous_one(store: Store) {
 async fn a_session_lasts_until_it_ends_expires_or_is_replaced(store: Store) {
     let (account, login) = create_login(&store, "shop").await;
     let begin = async |hash: u8, ends, before: Option<u8>| {
-        let session = ([hash; 32], NOW.plus(ends));
-        store.begin_session(login.clone(), session, before.map(|hash| [hash; 32])).await.unwrap()
+        let before = before.map(|hash| [hash; 32]);
+        store.begin_session(login.clone(), new_session(hash, ends), before).await.unwrap()
     };
     let exists = async |hash: u8| store.session(&[hash; 32]).await.unwrap().is_some();
     assert!(begin(1, 5, None).await && begin(2, 9, None).await);
