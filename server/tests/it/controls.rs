@@ -169,9 +169,9 @@ async fn each_worker_of_a_suite_has_a_server_of_its_own() {
     }
     let now = async |server: &Api| server.get("/__mock/clock").await.json()["now"].clone();
     post(&one, "clock", &json!({ "advance": 60 })).await;
-    assert_eq!(now(&api).await, "2026-01-05T08:00:00Z");
-    assert_eq!(now(&one).await, "2026-01-05T08:01:00Z");
-    assert_eq!(now(&other).await, "2027-01-01T00:00:00Z");
+    assert_eq!(now(&api).await, "2026-01-05T08:00:00.000Z");
+    assert_eq!(now(&one).await, "2026-01-05T08:01:00.000Z");
+    assert_eq!(now(&other).await, "2027-01-01T00:00:00.000Z");
     post(&other, "faults", &json!({ "fault": "close", "operation": "CreateOrder" })).await;
     let stop = format!("/__mock/servers/{}", started["port"]);
     let offences = send(api.request("DELETE", &stop)).await.json()["offences"].clone();

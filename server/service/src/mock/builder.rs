@@ -1,7 +1,7 @@
 //! Configures and starts a mock server.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::AtomicBool},
 };
 
@@ -143,9 +143,9 @@ impl Builder {
         let socket = tokio::net::TcpListener::bind(address).await?;
         let bound = socket.local_addr()?;
         let has_base_url = self.base_url.is_some();
-        let further = Self { base_url: None, ..self.clone() };
+        let further = start_further(Self { base_url: None, ..self.clone() }, address.ip());
         let server = Arc::new(self.build(local_url(bound)).await);
-        let routes = control::add_to(server.routes(), Arc::clone(&server), (further, address.ip()));
+        let routes = control::add_to(server.routes(), Arc::clone(&server), further);
         let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.serve_on(socket, routes);
         Ok((server, bound.port()))
@@ -181,6 +181,16 @@ impl Builder {
             verifies_on_drop,
         }
     }
+}
+
+/// Returns the function that starts further servers on this address, with the settings of the first.
+fn start_further(builder: Builder, ip: IpAddr) -> control::StartServer {
+    Arc::new(move |seed, clock| {
+        let mut builder = builder.clone();
+        builder.seed = seed.unwrap_or(builder.seed);
+        builder.clock = clock.unwrap_or(builder.clock);
+        Box::pin(builder.start_beside((ip, 0).into()))
+    })
 }
 
 /// Creates the inbox of e-mails and the sender that fills it, one at a time so that they are in the same order in

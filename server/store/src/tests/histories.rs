@@ -37,9 +37,9 @@ use ulid::Ulid;
 
 use super::conformance::{self, NOW, create, empty_changes, record, webhooks};
 use crate::{
-    ALL_CREDENTIALS, CommitOutcome, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
+    ALL_CREDENTIALS, AuditFilter, CommitOutcome, EventsToReplay, LeasedBatch, Settled, Store,
+    StoreError,
 };
-use crate::{ALL_CREDENTIALS, AuditFilter, CommitOutcome, EventsToReplay, Store, StoreError};
 
 /// Texts that people may have typed: empty, quoted, outside the Basic Multilingual Plane, and of several code points.
 const TEXTS: [&str; 9] = [
@@ -641,6 +641,8 @@ impl History {
                     let awb =
                         answer_text(store.awb_on_label(parcel.key, parcel.label_version).await);
                     let mails = answer_text(store.mails_of_parcel(parcel.key).await);
+                    let sent = store.parcel_deliveries(parcel.tenant, parcel.key, 100).await;
+                    all.push(answer_text(sent));
                     let in_row = store.parcel_in_row(parcel.key).await.unwrap();
                     assert_eq!(in_row.map(|(row, _)| row), Some(parcel.clone()));
                     all.push(format!("{parcel:?} {order:?} {events} {awb} {mails}"));
@@ -650,10 +652,15 @@ impl History {
     }
 
     async fn describe_tenants(&self, store: &Store, all: &mut Vec<String>) {
+        let mut waiting = store.waiting_mails().await.unwrap();
+        waiting.sort_by_key(|(tenant, _)| tenant.number());
+        all.push(format!("{waiting:?}"));
         let tenants = |account| [conformance::sandbox(account), conformance::production(account)];
         for tenant in (1..=2).flat_map(tenants) {
             all.push(describe_endpoint(store, tenant, self.now).await);
             all.push(answer_text(store.older_deliveries(tenant, 0, 10_000).await));
+            all.push(answer_text(store.failing_since(tenant).await));
+            all.push(answer_text(store.held_mails(tenant).await));
             all.push(answer_text(store.carrier_exceptions(tenant, 10_000).await));
             all.push(answer_text(store.activity(tenant, i64::MIN >> 1).await));
             for text in ["quito", "n", "176", "given"] {

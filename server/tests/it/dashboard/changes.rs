@@ -42,12 +42,11 @@ async fn settings_show_changes_of_the_account_without_secrets() {
 #[tokio::test]
 async fn sign_ins_are_listed_with_their_address_beside_the_changes() {
     let test = TestService::new().await;
+    test.visitor().sign_in("default", "a wrong password").await;
+    test.visitor().sign_in("default", PASSWORD).await;
+    test.advance_clock(1_000);
     let mut member = test.visitor();
-    member.sign_in("default", "a wrong password").await;
-    for _ in 0..2 {
-        assert_eq!(member.sign_in("default", PASSWORD).await.status, 303);
-        test.advance_clock(1_000);
-    }
+    assert_eq!(member.sign_in("default", PASSWORD).await.status, 303);
     for (language, heading) in [("en", "Latest sign-ins"), ("es", "Últimos inicios de sesión")] {
         member.language = language;
         let page = member.page(SETTINGS).await;

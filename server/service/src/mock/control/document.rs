@@ -8,14 +8,13 @@ use utoipa::{
 };
 
 use super::{
-    requests::{
-        ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedServer, WantedStatus,
-    },
+    requests::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
     responses::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
         ResetDone, SampleOrder, StartedServer, StatusPut, UnusedFaults,
     },
     schemas::operation_names,
+    servers::WantedServer,
 };
 use crate::http::{
     call::{self, Call},

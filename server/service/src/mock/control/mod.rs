@@ -11,7 +11,7 @@ mod schemas;
 mod servers;
 mod validate;
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Extension, Router,
@@ -22,6 +22,7 @@ use axum::{
 use parcelo_system::{clock::Clock, ids::Ids};
 use parcelo_types::{ErrorCode, Language, TrackingNumber};
 
+pub(super) use self::servers::StartServer;
 use self::{
     refusals::invalid_body,
     requests::{
@@ -37,7 +38,7 @@ use self::{
 #[cfg(test)]
 pub use document::document;
 
-use super::{AdvanceError, Builder, Inbox, MockServer, SetStatusError, journey};
+use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
 use crate::{
     http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id},
     service::EndpointError,
@@ -61,19 +62,16 @@ struct ControlState {
 type StateExtractor = State<Arc<ControlState>>;
 type ControlResult = Result<Response, HttpRefusal>;
 
-/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both. `further` are the settings and the
-/// address of further servers.
-pub(super) fn add_to(
-    service: Router,
-    server: Arc<MockServer>,
-    further: (Builder, IpAddr),
-) -> Router {
-    service.layer(Extension(Document::WithControls)).merge(routes(server, further))
+/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both. `start` starts further
+/// servers.
+pub(super) fn add_to(service: Router, server: Arc<MockServer>, start: StartServer) -> Router {
+    service.layer(Extension(Document::WithControls)).merge(routes(server, start))
 }
 
-fn routes(server: Arc<MockServer>, (builder, ip): (Builder, IpAddr)) -> Router {
+fn routes(server: Arc<MockServer>, start: StartServer) -> Router {
     let (ids, inbox) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
-    let state = Arc::new(ControlState { server, ids, inbox, servers: Servers::new(builder, ip) });
+    let servers = Servers::new(start);
+    let state = Arc::new(ControlState { server, ids, inbox, servers });
     let routes = Router::new()
         .route("/clock", get(read_clock).post(move_clock))
         .route("/faults", get(list_unused_faults).post(plan_fault).delete(delete_plans))

@@ -169,19 +169,6 @@ pub(super) struct WantedStatus {
     pub(super) status: ParcelStatus,
 }
 
-/// The further server to start.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub(super) struct WantedServer {
-    /// The seed of its ids, tracking numbers and keys; that of this server if it is absent.
-    #[cfg_attr(test, schema(minimum = 0))]
-    pub(super) seed: Option<u64>,
-    /// Its clock: `system`, `frozen=TIME` or `ticking=TIME`; that with which this server was started if it is absent.
-    #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
-    pub(super) clock: Option<String>,
-}
-
 /// The inbox to start.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]

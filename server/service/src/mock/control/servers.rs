@@ -2,43 +2,64 @@
 
 use std::{
     collections::BTreeMap,
-    net::IpAddr,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::extract::{Path, Request, State, rejection::PathRejection};
+use futures_util::future::BoxFuture;
+use parcelo_domain::Refusal;
 use parcelo_types::ErrorCode;
+use serde::Deserialize;
 
 use super::{
     ControlResult, StateExtractor,
     refusals::{invalid_body, invalid_field},
-    requests::{WantedServer, read_body},
+    requests::read_body,
     responses::{Offences, StartedServer},
 };
 use crate::{
     http::{json_ok, path_parameter},
-    mock::{Builder, Clock, MockServer},
+    mock::{Clock, MockServer},
 };
 
 /// Maximum number of further servers. Each has a store, a socket and tasks.
 const MAX_SERVERS: usize = 1_000;
 
-/// The further servers by their ports, and the settings with which the next one starts.
-#[derive(Debug)]
+/// Starts a server with this seed and this clock; one that is absent is that of the first server. Returns its port too.
+pub(in crate::mock) type StartServer = Arc<
+    dyn Fn(Option<u64>, Option<Clock>) -> BoxFuture<'static, io::Result<(Arc<MockServer>, u16)>>
+        + Send
+        + Sync,
+>;
+
+/// The further servers by their ports.
 pub(super) struct Servers {
-    builder: Builder,
-    ip: IpAddr,
+    start: StartServer,
     by_port: Mutex<BTreeMap<u16, Arc<MockServer>>>,
 }
 
 impl Servers {
-    pub(super) fn new(builder: Builder, ip: IpAddr) -> Self {
-        Self { builder, ip, by_port: Mutex::default() }
+    pub(super) fn new(start: StartServer) -> Self {
+        Self { start, by_port: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<MockServer>>> {
         self.by_port.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The further server to start.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct WantedServer {
+    /// The seed of its ids, tracking numbers and keys; that of this server if it is absent.
+    #[cfg_attr(test, schema(minimum = 0))]
+    pub(super) seed: Option<u64>,
+    /// Its clock: `system`, `frozen=TIME` or `ticking=TIME`; that with which this server was started if it is absent.
+    #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
+    pub(super) clock: Option<String>,
 }
 
 /// Handles POST servers: starts a further server with a key.
@@ -52,23 +73,21 @@ pub(super) async fn start(State(state): StateExtractor, request: Request) -> Con
             format!("ya hay {MAX_SERVERS} servidores: detenga algunos con DELETE servers/{{port}}");
         return Err(invalid_body(&message, &spanish).into());
     }
-    let mut builder = servers.builder.clone();
-    if let Some(seed) = wanted.seed {
-        builder = builder.seed(seed);
-    }
-    if let Some(clock) = &wanted.clock {
-        let expected = format!("clock must be {}", Clock::FORMS);
-        let spanish = format!("clock debe ser {}", Clock::FORMS_ES);
-        let clock = Clock::parse(clock);
-        builder = builder.clock(clock.ok_or_else(|| invalid_field("clock", &expected, &spanish))?);
-    }
-    let (server, port) = builder.start_beside((servers.ip, 0).into()).await.map_err(|error| {
+    let clock = wanted.clock.as_deref().map(parse_clock).transpose()?;
+    let (server, port) = (servers.start)(wanted.seed, clock).await.map_err(|error| {
         let message = format!("no further server could be started: {error}");
         invalid_body(&message, "no se pudo iniciar otro servidor")
     })?;
     let (url, key) = (server.url().to_owned(), server.key().issue().secret().to_owned());
     servers.lock().insert(port, server);
     Ok(json_ok(&StartedServer { port, url, key }))
+}
+
+fn parse_clock(text: &str) -> Result<Clock, Refusal> {
+    Clock::parse(text).ok_or_else(|| {
+        let (en, es) = (Clock::FORMS, Clock::FORMS_ES);
+        invalid_field("clock", &format!("clock must be {en}"), &format!("clock debe ser {es}"))
+    })
 }
 
 /// Handles DELETE servers/{port}: stops a further server, and returns its offences.
