@@ -83,7 +83,7 @@ pub use retry::FailureClass;
 pub use retry_settings::Retry;
 pub use sandbox::Sandbox;
 #[cfg(feature = "test-util")]
-pub(crate) use ship::NOT_SAVED;
+pub(crate) use ship::{NOT_SAVED, stays_open};
 pub use ship::{Resume, Ship, Shipped};
 pub use stop_reason::StopReason;
 pub use stream::{CreateMany, ItemStream};

@@ -17,7 +17,9 @@ use super::{BodyStream, Phase, Transport, TransportError, transport::ResponseFut
 /// your own for what reqwest can do and [`ClientBuilder`](crate::ClientBuilder) does not offer: a pool that your program
 /// shares, SOCKS, another TLS stack, a client certificate, a resolver.
 ///
-/// The settings of the builder that are about HTTP have no effect then; the timeout for connecting is one of them.
+/// The settings of the builder that are about HTTP have no effect then; the timeout for connecting is one of them, and so
+/// are the root certificates. The user agent of your client is replaced by the SDK's
+/// ([`user_agent_suffix`](crate::ClientBuilder::user_agent_suffix)).
 /// Set these on reqwest's builder:
 ///
 /// - `redirect(Policy::none())`: by default reqwest follows redirects, and would carry the API key to another host. A

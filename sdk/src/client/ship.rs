@@ -388,6 +388,6 @@ impl<'j, J: Journal> Shipment<'j, J> {
 }
 
 /// Returns the error of an order that is not settled.
-fn stays_open(error: Error) -> Error {
+pub(crate) fn stays_open(error: Error) -> Error {
     error.with(|inner| inner.order_stays_open = true)
 }

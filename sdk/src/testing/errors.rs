@@ -65,6 +65,19 @@ pub fn error_after(step: Step) -> Error {
     error_of([step], async |client| client.orders().create(&order()).await.err())
 }
 
+/// Returns an error as [`Orders::ship`](crate::calls::Orders::ship) does if the order stays open in the journal.
+///
+/// ```
+/// use parcelo::ErrorKind;
+/// use parcelo::testing::{error, left_open};
+///
+/// let later = left_open(error(ErrorKind::Network));
+/// assert!(later.order_stays_open() && !error(ErrorKind::Network).order_stays_open());
+/// ```
+pub fn left_open(error: Error) -> Error {
+    crate::client::stays_open(error)
+}
+
 fn not_found() -> Error {
     let number = number();
     error_of([Step::refusal(ErrorCode::ParcelNotFound)], async |client| {

@@ -32,6 +32,10 @@ use world::{Interruption, Kind, Program, World};
 /// - the time until the second: none, minutes, or a day, when the idempotency key has expired; and whether the next has
 ///   another API key.
 ///
+/// It opens a journal several times in each of about 2,000 runs, so its time is that of your database: half a minute in
+/// memory, minutes on a slow disk. Nothing here needs the disk to last, so put the folder in memory
+/// (`TMPDIR=/dev/shm cargo test` on Linux).
+///
 /// There are no sockets, no waits and no randomness. The journal's destructor runs when a process is killed, and nothing
 /// is cut off within a call: what a loss of power leaves of a write is for the journal's own tests.
 ///

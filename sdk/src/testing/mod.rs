@@ -84,10 +84,10 @@ use serde_json::{Value, json};
 use crate::{Client, ClientBuilder};
 
 pub use call_end::{CallEnd, Execution, call_ends};
-pub use errors::{error, error_after};
+pub use errors::{error, error_after, left_open};
 pub use faulty_service::FaultyService;
 pub use kill_points::{Violation, kill_points};
-pub use responses::{created_order, parcel_summary, reply, tracking_record};
+pub use responses::{created_order, parcel_summary, reply, shipped, tracking_record};
 pub use scripted_transport::{Piece, ScriptedTransport, Step};
 
 /// Returns a sandbox key that the service does not know.

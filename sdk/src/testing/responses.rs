@@ -8,7 +8,7 @@ use parcelo_types::{
 use serde_json::json;
 
 use super::from_json;
-use crate::{Outcome, Reply};
+use crate::{Outcome, Reply, calls::Shipped};
 
 /// The time of all responses here.
 const TIME: DateTime<Utc> = DateTime::UNIX_EPOCH;
@@ -29,6 +29,21 @@ pub fn created_order(number: &TrackingNumber) -> CreatedOrder {
     from_json(json!({"success": true, "parcel": {"id": format!("par_{number}"),
         "trackingNumber": number, "status": ParcelStatus::LabelGenerated,
         "labelUrl": "http://localhost/label", "createdAt": TIME}}))
+}
+
+/// Returns the result of [`Orders::ship`](crate::calls::Orders::ship) for an order that was created.
+///
+/// ```
+/// use parcelo::TrackingNumber;
+/// use parcelo::testing::shipped;
+///
+/// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+/// assert_eq!(shipped(&number).tracking_number, number);
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+pub fn shipped(number: &TrackingNumber) -> Shipped {
+    let created = reply(created_order(number), Outcome::Created);
+    Shipped { tracking_number: number.clone(), created: Some(created) }
 }
 
 /// Returns the tracking record of a parcel in a status, without a history.

@@ -83,7 +83,8 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
 
 impl ClientBuilder {
     /// Trusts a certificate authority in addition to those of the machine: PEM with any number of certificates, or
-    /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted.
+    /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted. It has no effect
+    /// beside a [`transport`](Self::transport) of yours.
     ///
     /// Errors (`Config`) when there is no certificate in it; [`build`](Self::build) fails when one cannot be read.
     ///
