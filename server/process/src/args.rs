@@ -17,6 +17,7 @@ use super::{
     serve_args::Serve,
     shared_args::CommonArgs,
     vacuum::Vacuum,
+    verify::Verify,
     webhook_args::Webhooks,
 };
 
@@ -97,6 +98,8 @@ pub(super) enum Command {
     Accounts(Accounts),
     /// Copy the database as it is at this moment; works while a server runs on it.
     Backup(Backup),
+    /// Check that a backup is whole and can be restored.
+    Verify(Verify),
     /// Copy a database to the other engine, from a file to PostgreSQL or back, and compare the two. Stop the
     /// servers first.
     #[cfg(feature = "postgres")]

@@ -16,7 +16,7 @@ pub(super) struct Backup {
     #[command(flatten)]
     database: DatabaseArg,
     /// The file to write, as FILE or sqlite:FILE; one that exists is left alone.
-    #[arg(value_name = "FILE", value_parser = parse_target)]
+    #[arg(value_name = "FILE", value_parser = parse_file)]
     file: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -24,7 +24,7 @@ pub(super) struct Backup {
 }
 
 /// Parses a file name, which may have the form of `--database`.
-fn parse_target(text: &str) -> Result<PathBuf, String> {
+pub(super) fn parse_file(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         return Err("expected a file name".to_owned());
     }
@@ -61,10 +61,10 @@ mod tests {
             ("./sqlite:copy.db", "./sqlite:copy.db"),
         ];
         for (text, file) in table {
-            assert_eq!(parse_target(text), Ok(file.into()), "{text}");
+            assert_eq!(parse_file(text), Ok(file.into()), "{text}");
         }
         for bad in ["", "sqlite:", "sqlite::memory:"] {
-            assert!(parse_target(bad).is_err(), "{bad}");
+            assert!(parse_file(bad).is_err(), "{bad}");
         }
     }
 }

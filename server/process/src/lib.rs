@@ -38,10 +38,12 @@ mod shell;
 mod shutdown;
 mod sign_in;
 mod smtp;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 mod vacuum;
+mod verify;
 mod webhook_args;
 mod webhooks;
 
@@ -115,6 +117,17 @@ pub enum Failure {
         "this command needs a database file, not one in memory; set --database to the server's file"
     )]
     MemoryOnly,
+    /// A backup that was checked is damaged.
+    #[error(
+        "{} is damaged ({faults}): do not restore it; check its disk, and verify another backup",
+        file.display()
+    )]
+    DamagedFile {
+        /// The backup.
+        file: PathBuf,
+        /// Its first faults.
+        faults: String,
+    },
     /// The database to copy does not exist.
     #[error("the database {0} does not exist; name a stopped server's, or a backup, with --from")]
     NoSource(String),
@@ -204,6 +217,7 @@ async fn run_command(args: Args) -> Result<(), Failure> {
         #[cfg(feature = "postgres")]
         Command::Copy(options) => copy::run(options).await,
         Command::Vacuum(options) => vacuum::run(&options),
+        Command::Verify(options) => verify::run(&options),
         Command::Legacy(options) => legacy::list(options).await,
     }
 }

@@ -36,6 +36,7 @@ use super::{
     serve_args::Serve,
     shared_args::EnvironmentArg,
     shutdown::{Shutdown, Signals, StopCause},
+    supervisor::Supervisor,
     upkeep,
 };
 use crate::routes::{OPERATORS, admin_router};
@@ -76,8 +77,7 @@ pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Resul
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
     // This comes before the first request. A failure is logged where it happens, and retried a second later.
     let _ = service.send_heartbeat().await;
-    let ready = Arc::new(AtomicBool::new(true));
-    let stop = Stop::default();
+    let (ready, stop) = (Arc::new(AtomicBool::new(true)), Stop::default());
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
     let webhooks = tokio::spawn(upkeep::send_webhooks(Arc::clone(&service), stop.clone()));
     let mails = mails::start(mail_delivery, &service, &stop).await?;
@@ -91,7 +91,7 @@ pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Resul
     }
     // Signals are caught before the ready file is written, after which other programs may send one.
     let mut signals = Signals::listen()?;
-    write_ready_file(options.ready_file.as_deref(), &addresses)?;
+    let supervisor = report_ready(options.ready_file.as_deref(), &addresses)?;
     // A signal does not wait for jobs that take long, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
         lost = upkeep::watch_disk_and_clock(&service) => (StopCause::DatabaseLost, Err(Failure::DatabaseLost(lost))),
@@ -99,12 +99,14 @@ pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Resul
         never = upkeep::send_heartbeat(&service) => match never {},
         never = upkeep::merge_count_changes(&service) => match never {},
         never = upkeep::maintain_search_index(&service) => match never {},
+        never = supervisor.feed_watchdog(&store) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
     // The order of the shutdown: `/readyz` fails while requests are still served, so that a load balancer moves
     // them elsewhere; then listeners close and finish; then the senders, which need no listener; the store last,
     // since all of them write.
     let shutdown = Shutdown::start();
+    supervisor.notify("STOPPING=1");
     ready.store(false, Ordering::Relaxed);
     shutdown.drain(&stop, cause.drain(options.drain()), signals.next()).await;
     for listener in listeners {
@@ -301,10 +303,15 @@ async fn set_up_new_database(
     Ok(())
 }
 
-fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let mut content: serde_json::Map<_, _> =
-        addresses.iter().map(|(listener, url)| ((*listener).to_owned(), json!(url))).collect();
-    content.insert("pid".to_owned(), json!(std::process::id()));
-    ready_file::write_atomically(path, &json!(content).to_string())
+/// Tells other programs that the server listens, and returns the service manager, which hears more later.
+fn report_ready(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<Supervisor, Failure> {
+    if let Some(path) = path {
+        let mut content: serde_json::Map<_, _> =
+            addresses.iter().map(|(listener, url)| ((*listener).to_owned(), json!(url))).collect();
+        content.insert("pid".to_owned(), json!(std::process::id()));
+        ready_file::write_atomically(path, &json!(content).to_string())?;
+    }
+    let supervisor = Supervisor::from_env();
+    supervisor.notify("READY=1");
+    Ok(supervisor)
 }

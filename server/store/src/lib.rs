@@ -75,6 +75,7 @@ mod values;
 #[path = "../../tests/waiting/mod.rs"]
 #[allow(clippy::unwrap_used, reason = "it fails by panicking")]
 mod waiting;
+mod watchdog;
 mod write_error;
 
 use std::{
@@ -98,7 +99,7 @@ pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub use self::search_hits::SearchPage;
 #[cfg(feature = "backup")]
 pub use self::sqlite::backup;
-pub use self::sqlite::{ReadOnlyReason, StoreError, VacuumReport};
+pub use self::sqlite::{FileReport, ReadOnlyReason, StoreError, VacuumReport, verify};
 #[cfg(feature = "postgres")]
 pub use self::transfer::CopiedTable;
 use self::{

@@ -34,6 +34,7 @@ mod single_server;
 #[cfg(feature = "postgres")]
 pub(super) mod transfer;
 mod vacuum;
+mod verify;
 mod writer;
 
 #[cfg(test)]
@@ -66,7 +67,12 @@ use self::{
     scans::new_turns,
     writer::Writer,
 };
-pub use self::{error::StoreError, health::ReadOnlyReason, vacuum::VacuumReport};
+pub use self::{
+    error::StoreError,
+    health::ReadOnlyReason,
+    vacuum::VacuumReport,
+    verify::{FileReport, verify},
+};
 pub(crate) use self::{health::Stats, vacuum::VacuumJob};
 pub(crate) use super::CommitOutcome;
 use crate::{WRITE_TIMEOUT, process_state::ProcessState, turns::Turns, write_error::WriteError};
@@ -118,6 +124,8 @@ impl Store {
     /// expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
+        // This comes before SQLite's first look at the file.
+        identity::verify_log(path)?;
         // A server of an older version relies on an index that the upgrade removes: it refuses a second order under one
         // key. So no server may run during the upgrade, or start while the lock is held.
         let _lock = connection::is_older(path).then(|| file_lock::lock(path)).transpose().map_err(
@@ -196,6 +204,13 @@ impl Store {
         };
         // Stopping waits for the writer's thread, and must not block a thread of the runtime.
         let _panicked = tokio::task::spawn_blocking(stop).await;
+    }
+
+    pub(super) async fn writer_answers(&self) -> bool {
+        match &self.0.mode {
+            Mode::File { writer, .. } => writer.answers().await,
+            Mode::Inline(_) => true,
+        }
     }
 
     pub(super) fn read<T>(

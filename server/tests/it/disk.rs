@@ -157,6 +157,34 @@ async fn an_empty_file_beside_the_log_of_another_is_a_new_database() {
     assert_eq!(setup.admin("keys", &["list"]).as_array().unwrap().len(), 1);
 }
 
+#[tokio::test]
+async fn a_backup_beside_the_log_of_the_file_that_it_replaces_is_refused() {
+    let setup = TestSetup::on_file("the log is a file of its own");
+    let mut running = setup.start(&[]);
+    let key = setup.new_key("sandbox").1;
+    running.api(&key).create_parcel(&order("order-0001")).await;
+    let copy = setup.path("copy.db");
+    setup.backup(&copy);
+    running.api(&key).create_parcel(&order("order-0002")).await;
+    running.kill();
+    fs::copy(&copy, setup.path("parcelo.db")).unwrap();
+    let read = || ["parcelo.db", "parcelo.db-wal"].map(|name| fs::read(setup.path(name)).unwrap());
+    let before = read();
+    let second = setup.path("second.db");
+    let backup = ["backup", second.to_str().unwrap()];
+    for arguments in COMMANDS.into_iter().chain([&backup[..]]) {
+        let error = run_refused(&setup, arguments);
+        assert!(error.contains("parcelo.db-wal beside it belongs to another"), "{error}");
+        assert!(read() == before, "{arguments:?} changed a file");
+    }
+    for name in ["parcelo.db-wal", "parcelo.db-shm"] {
+        fs::rename(setup.path(name), setup.path(&format!("{name}.old"))).unwrap();
+    }
+    let running = setup.start(&[]);
+    let list = running.api(&key).get("/api/v1/parcels").await.json();
+    assert_eq!(list["meta"]["total"], 1, "{list}");
+}
+
 #[test]
 fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     let setup = TestSetup::on_file("the test damages or moves the file");

@@ -55,10 +55,12 @@ mod rotation;
 mod running;
 mod screenshots;
 mod state;
+mod supervisor;
 mod tracking;
 mod tracking_page;
 mod unread_bodies;
 mod vacuum;
+mod verify;
 mod void;
 #[path = "../waiting/mod.rs"]
 mod waiting;

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
@@ -13,6 +14,7 @@ use super::{
     StoreError,
     connection::{self, copy_pages},
     error::is_write_error,
+    identity::{LOG_MARK_OFFSET, NO_LOG},
 };
 
 /// Copies a snapshot of a database to a new file and returns its size. Other connections may write during the copy.
@@ -45,8 +47,13 @@ pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
 /// Gives a complete draft its final name, durably, and returns its size.
 pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreError> {
     let failed = |error: io::Error| StoreError::copy(file, error);
-    let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
-    let size = written.map_err(failed)?.len();
+    let written = || {
+        // The mark of the source says that it has a log.
+        draft.as_file().write_all_at(&NO_LOG, LOG_MARK_OFFSET)?;
+        draft.as_file().sync_all()?;
+        draft.as_file().metadata()
+    };
+    let size = written().map_err(failed)?.len();
     draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
         io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
         _ => failed(refused.error),

@@ -33,7 +33,7 @@ use rusqlite::Connection;
 use super::{
     StoreError, connection,
     error::is_fatal,
-    file_lock::{FileLock, LockedFile},
+    file_lock::{FileLock, OpenFile},
     health::{Health, ReadOnlyReason},
 };
 
@@ -195,7 +195,7 @@ impl Drop for Checkpoints {
 /// The thread's share of the checkpoints.
 struct Checkpointer {
     db: Connection,
-    file: LockedFile,
+    file: OpenFile,
     log: Arc<Log>,
     limits: Limits,
 }

@@ -1,6 +1,8 @@
 //! Connections: opening them with their settings and the database's secret, and copying from one to another.
 
 use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -44,11 +46,13 @@ pub(super) fn open_writer(
     if_empty: IfEmpty,
     fresh: [u8; 32],
 ) -> Result<(Connection, [u8; 32]), StoreError> {
-    file_lock::create(file)?;
+    identity::verify_log(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
     let mut db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     identity::verify_file(&db, file, if_empty)?;
-    // FULL, because an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
+    // An answer promises that the write is on the disk. EXTRA, and not FULL, because the journal of the change to a log
+    // must be gone before there is a log: after a power cut it would undo what the header says about the log, and the
+    // log would count as another file's. In the log both do the same. Erased data is overwritten (see `vacuum`).
     //
     // The cache is large enough for the pages that orders write again and again, and no larger. While the file is below
     // 1 GiB, SQLite walks through all cached pages at nearly every commit. This is because a b-tree split briefly gives
@@ -59,7 +63,7 @@ pub(super) fn open_writer(
     // (see `checkpoints`). If a long read has made the log larger than the ceiling, the log is cut to 176 MB when it
     // begins again. The limit is no lower, because cutting the log takes some 50 ms.
     db.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 10000; \
+        "PRAGMA synchronous = EXTRA; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 10000; \
          PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
@@ -104,12 +108,26 @@ pub(super) fn is_older(file: &Path) -> bool {
 /// Opens a connection for copying a file as it is, whatever its version.
 #[cfg(feature = "backup")]
 pub(super) fn open_source(file: &Path) -> Result<Connection, StoreError> {
-    file_lock::create(file)?;
+    identity::verify_log(file)?;
     // A read-only connection would leave its log behind.
     let db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .map_err(|error| StoreError::from_sqlite(file, error))?;
     identity::verify_file(&db, file, IfEmpty::Refuse)?;
     Ok(db)
+}
+
+/// Opens a connection that reads a file that no one writes, without locks and without a log. The path is absolute.
+pub(super) fn open_immutable(file: &Path) -> rusqlite::Result<Connection> {
+    let mut url = b"file:".to_vec();
+    for byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => url.extend(format!("%{byte:02x}").into_bytes()),
+            byte => url.push(*byte),
+        }
+    }
+    url.extend(b"?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    open(Path::new(OsStr::from_bytes(&url)), flags)
 }
 
 /// Opens a connection that reads a file that a writer has already opened.

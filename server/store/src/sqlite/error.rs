@@ -72,6 +72,17 @@ pub enum StoreError {
         /// The file.
         file: PathBuf,
     },
+    /// The file is a backup, and the write-ahead log beside it belongs to the file that it replaced.
+    #[error(
+        "{file} is a backup, and the log {log} beside it belongs to another database: move the log and the -shm file beside it away, and try again; nothing was changed",
+        file = .file.display(), log = .log.display()
+    )]
+    ForeignLog {
+        /// The backup.
+        file: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// The file is empty, and a command expected data in it.
     #[error(
         "the database {file} is empty: start the server on it to make a new database, or restore a backup in its place",

@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File, Metadata, TryLockError},
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -55,15 +55,20 @@ pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
 
 impl FileLock {
     /// Returns the locked file.
-    pub(super) fn file(&self) -> LockedFile {
-        LockedFile(Arc::clone(&self.descriptor))
+    pub(super) fn file(&self) -> OpenFile {
+        OpenFile(Arc::clone(&self.descriptor))
     }
 }
 
-/// A locked file, through the descriptor that is never closed.
-pub(super) struct LockedFile(Arc<Descriptor>);
+/// A database file, through the descriptor that is never closed.
+pub(super) struct OpenFile(Arc<Descriptor>);
 
-impl LockedFile {
+impl OpenFile {
+    /// Reads bytes of the file itself, without `SQLite` and its log.
+    pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.file.read_exact_at(bytes, offset)
+    }
+
     /// Waits until everything written to the file, through any descriptor, is on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.0.file.sync_data()
@@ -100,8 +105,8 @@ fn check_locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), Stor
 
 /// Opens the file, unless this process has done so before. Only its owner can read a new file, because it holds the
 /// secret and people's addresses.
-pub(super) fn create(file: &Path) -> Result<(), StoreError> {
-    open_once(file).map(drop).map_err(|error| StoreError::open(file, error))
+pub(super) fn create(file: &Path) -> Result<OpenFile, StoreError> {
+    open_once(file).map(OpenFile).map_err(|error| StoreError::open(file, error))
 }
 
 fn open_once(file: &Path) -> io::Result<Arc<Descriptor>> {

@@ -1,12 +1,12 @@
-//! Checks that a database file is ours before writing to it: another program's `SQLite` file would accept our tables
-//! without an error.
+//! Checks that a database file is ours before writing to it, and so is its log: another program's `SQLite` file would
+//! accept our tables without an error, and a backup the log of the file that it replaces.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use rusqlite::{Connection, ErrorCode};
 
 use super::{
-    StoreError,
+    StoreError, file_lock,
     migrations::{known, schema},
 };
 use crate::meta::SECRET;
@@ -16,6 +16,12 @@ const APPLICATION_ID: i32 = 0x5043_4C4F;
 
 /// Size of a database's header in bytes. `SQLite` considers a file of one byte empty, and would overwrite it.
 const HEADER_BYTES: u64 = 100;
+
+/// Position in the header of the two bytes that say whether the file has a write-ahead log.
+pub(super) const LOG_MARK_OFFSET: u64 = 18;
+/// The bytes of a file without a log. `SQLite` commits others before it creates one, so a log beside these belongs to
+/// another file.
+pub(super) const NO_LOG: [u8; 2] = [1, 1];
 
 /// The treatment of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +36,26 @@ enum Identity {
     Ours,
     Empty,
     Foreign,
+}
+
+/// Refuses a backup beside the write-ahead log of another file, which `SQLite` would write into the backup. It only
+/// reads both files; a missing database file is created.
+pub(super) fn verify_log(file: &Path) -> Result<(), StoreError> {
+    let open = file_lock::create(file)?;
+    let failed = |error| StoreError::open(file, error);
+    let log = file_lock::with_suffix(&file.canonicalize().map_err(failed)?, "-wal");
+    // The log is looked at first: once it is written to, the header of its own file says that there is one.
+    if !fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let mut mark = [0; 2];
+    match open.read_at(&mut mark, LOG_MARK_OFFSET) {
+        Ok(()) if mark == NO_LOG => Err(StoreError::ForeignLog { file: file.to_owned(), log }),
+        Ok(()) => Ok(()),
+        // SQLite deletes a log beside an empty file, and `verify_file` refuses any other file this short.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// Refuses a file that is not ours, is newer than this program, or is empty but should not be. It only reads the file.
@@ -148,5 +174,25 @@ mod tests {
         let empty = Connection::open_in_memory().unwrap();
         assert_eq!(check_as_text(&empty, IfEmpty::Create), Ok(()));
         assert!(check_as_text(&empty, IfEmpty::Refuse).unwrap_err().contains("is empty"));
+    }
+
+    #[test]
+    fn a_log_belongs_to_the_file_that_a_link_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, log] =
+            ["p.db", "link.db", "p.db-wal"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let db = Connection::open(&file).unwrap();
+        db.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a);").unwrap();
+        assert!(fs::metadata(&log).unwrap().len() > 0);
+        verify_log(&link).unwrap();
+        db.execute_batch("PRAGMA journal_mode = DELETE").unwrap();
+        fs::write(&log, "").unwrap();
+        verify_log(&link).unwrap();
+        fs::write(&log, "another's").unwrap();
+        let refused = verify_log(&link).unwrap_err();
+        assert!(
+            matches!(&refused, StoreError::ForeignLog { log, .. } if log.ends_with("p.db-wal"))
+        );
     }
 }

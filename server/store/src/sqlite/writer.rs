@@ -38,6 +38,7 @@ pub(super) struct Writer {
 enum Message {
     Write(Box<dyn QueuedWrite>),
     TruncateLog(oneshot::Sender<bool>),
+    Ping(oneshot::Sender<()>),
     Stop,
 }
 
@@ -74,6 +75,12 @@ impl Writer {
     pub(super) async fn truncate_log(&self) -> bool {
         let (answer, done) = oneshot::channel();
         self.queue.try_send(Message::TruncateLog(answer)).is_ok() && done.await.unwrap_or(false)
+    }
+
+    /// Returns `true` once the thread has done what was queued before, or `false` if the queue takes nothing.
+    pub(super) async fn answers(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.queue.try_send(Message::Ping(answer)).is_ok() && answered.await.is_ok()
     }
 
     /// Lets the thread finish the queued writes, and blocks until it ends.
@@ -119,6 +126,9 @@ fn serve(
                     log_failed(&error, health);
                     false
                 }));
+            }
+            Some(Message::Ping(answer)) => {
+                let _gone = answer.send(());
             }
             Some(Message::Write(_)) | None => {}
         }

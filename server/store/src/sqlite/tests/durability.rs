@@ -132,6 +132,21 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
 }
 
 #[tokio::test]
+async fn a_stuck_writer_does_not_answer() {
+    let (_test_file, store) = TestFile::with_store();
+    assert!(store.writer_answers().await);
+    let (go_on, stuck) = std::sync::mpsc::channel::<()>();
+    let mut write = pin!(store.call(move |_| Ok(stuck.recv().is_err())));
+    assert!(write.as_mut().now_or_never().is_none());
+    let mut answers = pin!(store.writer_answers());
+    assert_eq!(answers.as_mut().now_or_never(), None);
+    drop(go_on);
+    assert!(answers.await && write.await.unwrap());
+    store.clone().close().await;
+    assert!(!store.writer_answers().await);
+}
+
+#[tokio::test]
 async fn a_full_queue_refuses_at_once() {
     let (test_file, store) = TestFile::with_store();
     let admin = hold_write_lock(&test_file.file);

@@ -203,5 +203,6 @@ async fn a_healthy_store_reports_its_stats(store: Store) {
     assert_eq!((after.orders, after.changes), (before.orders + 1, before.changes + 1));
     assert!(after.reads > before.reads);
     assert!(store.is_writable() && store.is_readable() && store.read_only_reason().is_none());
+    assert!(store.writer_answers().await);
     store.close().await;
 }
