@@ -150,7 +150,7 @@ async fn an_empty_file_beside_the_log_of_another_is_a_new_database() {
     let mut running = setup.start(&[]);
     setup.new_key("sandbox");
     running.kill();
-    assert_ne!(fs::metadata(setup.path("parcelo.db-wal")).unwrap().len(), 0);
+    setup.leave_log();
     fs::write(setup.path("parcelo.db"), "").unwrap();
     let running = setup.start(&[]);
     assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
@@ -167,6 +167,7 @@ async fn a_backup_beside_the_log_of_the_file_that_it_replaces_is_refused() {
     setup.backup(&copy);
     running.api(&key).create_parcel(&order("order-0002")).await;
     running.kill();
+    setup.leave_log();
     fs::copy(&copy, setup.path("parcelo.db")).unwrap();
     let read = || ["parcelo.db", "parcelo.db-wal"].map(|name| fs::read(setup.path(name)).unwrap());
     let before = read();

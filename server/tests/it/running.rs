@@ -9,6 +9,7 @@ use std::{
 
 use parcelo::ApiKey;
 use parcelo_server::internals::{Address, Store};
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::{
@@ -78,6 +79,20 @@ impl TestSetup {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Leaves a log beside the file of a killed server. The server's own may be empty, because a server truncates its
+    /// log at times.
+    pub(crate) fn leave_log(&self) {
+        let db = Connection::open(self.path("parcelo.db")).unwrap();
+        db.execute_batch("UPDATE meta SET value = value").unwrap();
+        let files = ["parcelo.db-wal", "parcelo.db-shm"].map(|name| self.path(name));
+        let contents = files.each_ref().map(|file| fs::read(file).unwrap());
+        // The last connection moves the log into the file, and deletes it.
+        drop(db);
+        for (file, content) in files.iter().zip(contents) {
+            fs::write(file, content).unwrap();
+        }
     }
 
     pub(crate) fn database(&self) -> String {

@@ -92,9 +92,14 @@ async fn a_damaged_backup_is_an_error() {
 
 #[tokio::test]
 async fn a_file_with_a_log_or_of_another_program_cannot_be_checked() {
-    let (setup, _copy) = backup_of_two_orders().await;
-    let (code, _, error) = verify(&setup.path("parcelo.db"), &[]);
-    assert!(code == Some(1) && error.contains("a log is beside it"), "{error}");
+    let (setup, copy) = backup_of_two_orders().await;
+    let file = setup.path("parcelo.db");
+    setup.leave_log();
+    fs::copy(setup.path("parcelo.db-wal"), format!("{}-wal", copy.display())).unwrap();
+    for (file, expected) in [(&file, "a log is beside it"), (&copy, "move the log")] {
+        let (code, _, error) = verify(file, &[]);
+        assert!(code == Some(1) && error.contains(expected), "{error}");
+    }
     let text = setup.path("list.txt");
     fs::write(&text, "a shopping list\n".repeat(500)).unwrap();
     let (code, _, error) = verify(&text, &[]);

@@ -1,13 +1,13 @@
 //! The check of a backup, for operators who want to know that it can be restored. It only reads the file, even one on a
 //! disk that cannot be written.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::FileExt, path::Path};
 
 use rusqlite::Connection;
 
 use super::{
-    StoreError, connection, file_lock,
-    identity::{self, IfEmpty},
+    StoreError, connection,
+    identity::{self, IfEmpty, LOG_MARK_OFFSET, NO_LOG},
     migrations::{known, schema},
 };
 use crate::generations::is_current;
@@ -46,7 +46,14 @@ pub fn verify(file: &Path) -> Result<FileReport, StoreError> {
     let failed = |error| StoreError::open(file, error);
     let real = file.canonicalize().map_err(failed)?;
     let bytes = fs::metadata(&real).map_err(failed)?.len();
-    if fs::metadata(file_lock::with_suffix(&real, "-wal")).is_ok_and(|log| log.len() > 0) {
+    let log = connection::wal_path(&real);
+    if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+        let mut mark = [0; 2];
+        let open = fs::File::open(&real).map_err(failed)?;
+        let is_read = open.read_exact_at(&mut mark, LOG_MARK_OFFSET).is_ok();
+        if is_read && mark == NO_LOG {
+            return Err(StoreError::ForeignLog { file: file.to_owned(), log });
+        }
         let reason =
             "a log is beside it, so a server uses it or was killed: make a backup, and verify that";
         let (database, reason) = (file.display().to_string(), reason.to_owned());
