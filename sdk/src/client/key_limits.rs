@@ -40,7 +40,7 @@ pub(super) struct KeyLimitTable {
 
 #[derive(Default)]
 struct Rows {
-    /// By a digest, so that the secret is in as few places as possible.
+    /// The rows by a digest of the key, so that the secret is in as few places as possible.
     by_key: HashMap<[u8; 32], Row>,
     uses: u64,
 }

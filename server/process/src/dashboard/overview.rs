@@ -24,7 +24,7 @@ use super::{
 const DAYS: i64 = 30;
 /// Number of days for which a refused carrier event is mentioned.
 const EXCEPTION_DAYS: i64 = 7;
-/// Time in milliseconds for which deliveries may fail unmentioned: a receiver that restarts is no news.
+/// Time in milliseconds for which deliveries may fail without a notice, since a receiver may be restarting.
 const MAX_QUIET_FAILURE_MILLIS: i64 = Millis::MINUTE;
 /// Number of days for which failed e-mails are mentioned.
 const MAIL_DAYS: i64 = 7;

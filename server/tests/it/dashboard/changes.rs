@@ -52,7 +52,7 @@ async fn sign_ins_are_listed_with_their_address_beside_the_changes() {
         let page = member.page(SETTINGS).await;
         let (sign_ins, changes) = page.split_once("id=\"changes\"").unwrap();
         let (_, sign_ins) = sign_ins.split_once(heading).unwrap();
-        assert_eq!(sign_ins.matches("<li>").count(), 2, "the failed one is none: {sign_ins}");
+        assert_eq!(sign_ins.matches("<li>").count(), 2, "the failed one is not listed: {sign_ins}");
         assert_eq!(sign_ins.matches("127.0.0.1").count(), 2, "{sign_ins}");
         assert!(!changes.contains("127.0.0.1"), "{changes}");
     }

@@ -236,7 +236,7 @@ async fn a_parcel_page_lists_its_webhook_events_to_its_owner() {
     const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
     let (test, mut member, caller) = TestService::with_member_and_key().await;
     test.order(&caller, "SB-SUCCESS-0001").await;
-    assert!(!member.page(PAGE).await.contains("Webhook events"), "there is no webhook");
+    assert!(!member.page(PAGE).await.contains("Webhook events"), "the section is for webhooks");
     webhook_with_event(&test, caller.tenant()).await;
     deliver(&test, 204).await;
     test.advance_clock(60 * 60_000);
