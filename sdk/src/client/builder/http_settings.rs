@@ -23,6 +23,16 @@ impl HttpSettings {
         self.proxy.is_remote()
     }
 
+    /// Returns `true` if there are settings that a transport of the integrator's own would not have.
+    pub(super) fn are_set(&self) -> bool {
+        let is_set = self.http2 || matches!(self.proxy, ProxyRule::Through(_));
+        #[cfg(feature = "rustls")]
+        let is_set = is_set || !self.roots.is_empty();
+        #[cfg(feature = "gzip")]
+        let is_set = is_set || self.gzip;
+        is_set
+    }
+
     /// Returns a transport with these settings.
     pub(super) fn transport(&self, connect_timeout: Duration) -> Result<Arc<dyn Transport>, Error> {
         let client = match self.builder(connect_timeout).build() {
@@ -83,8 +93,7 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
 
 impl ClientBuilder {
     /// Trusts a certificate authority in addition to those of the machine: PEM with any number of certificates, or
-    /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted. It has no effect
-    /// beside a [`transport`](Self::transport) of yours.
+    /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted.
     ///
     /// Errors (`Config`) when there is no certificate in it; [`build`](Self::build) fails when one cannot be read.
     ///

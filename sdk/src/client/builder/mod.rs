@@ -177,7 +177,8 @@ impl ClientBuilder {
     /// Sends requests by this [`Transport`] in place of the client's own: by an HTTP client that you configured
     /// ([`Reqwest`](crate::transport::Reqwest)), or to a service in the same process, for which the base URL is optional.
     ///
-    /// The settings of HTTP have no effect then: proxies, root certificates, `http2`, `gzip` and the timeout for connecting.
+    /// The settings of HTTP belong to that client then: [`build`](Self::build) refuses proxies, root certificates, `http2` and
+    /// `gzip` beside a transport, and the timeout for connecting has no effect.
     /// To wrap the client's own transport instead, see [`layer`](Self::layer).
     pub fn transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
@@ -226,8 +227,8 @@ impl ClientBuilder {
     ///
     /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host name
     /// has a part (`sandbox`; `live`, `prod`, `production`) that names the environment which the key does not belong
-    /// to; a label host is not a host name; no [`transport`](Self::transport) is set in a build without the feature
-    /// `reqwest`.
+    /// to; a label host is not a host name; settings of HTTP are beside a [`transport`](Self::transport); no transport is set
+    /// in a build without the feature `reqwest`.
     ///
     /// ```
     /// use parcelo::{ApiKey, Client};
@@ -251,6 +252,7 @@ impl ClientBuilder {
             return Err(Error::config(INVALID_LABEL_HOST));
         }
         let transport = match self.transport {
+            Some(_) if self.http.are_set() => return Err(Error::config(UNUSED_SETTINGS)),
             Some(transport) => transport,
             None => self.http.transport(self.settings.timeouts.connect)?,
         };
@@ -280,6 +282,10 @@ const NO_KEY: Texts = ("PARCELO_API_KEY is not set.", "Falta la variable PARCELO
 const NO_BASE_URL: Texts = (
     "The service's address is not set: call base_url, or set PARCELO_BASE_URL.",
     "Falta la dirección del servicio: llame a base_url o defina PARCELO_BASE_URL.",
+);
+const UNUSED_SETTINGS: Texts = (
+    "Proxy, root certificates, http2 and gzip have no effect beside a transport: set them on the HTTP client in it.",
+    "El proxy, los certificados raíz, http2 y gzip no tienen efecto junto a un transporte: defínalos en su cliente HTTP.",
 );
 const INVALID_LABEL_HOST: Texts = (
     "Invalid label host: expected a host name without scheme, port and path.",
@@ -363,7 +369,8 @@ mod tests {
     #[test]
     fn a_live_key_never_goes_unencrypted_through_a_proxy() {
         let build = |environment, address, proxy| {
-            builder(environment, address).unwrap().proxy(proxy).unwrap().build().is_ok()
+            let builder = ClientBuilder::new(ApiKey::from_random(environment, &[7; 32]));
+            builder.base_url(address).unwrap().proxy(proxy).unwrap().build().is_ok()
         };
         let table = [
             ("http://127.0.0.1:8080", "http://proxy.example:3128", false),
@@ -375,6 +382,24 @@ mod tests {
             assert_eq!(build(Environment::Production, address, proxy), fine, "{address} {proxy}");
             assert!(build(Environment::Sandbox, address, proxy), "{address} {proxy}");
         }
+    }
+
+    #[cfg(feature = "reqwest")]
+    #[test]
+    fn settings_of_http_beside_a_transport_are_refused() {
+        let builder = || builder(Environment::Sandbox, "https://api.parcelo.example").unwrap();
+        let proxy = builder().proxy("http://127.0.0.1:3128").unwrap();
+        assert_eq!(proxy.build().unwrap_err().to_string(), UNUSED_SETTINGS.0);
+        #[cfg(feature = "rustls")]
+        {
+            let root = webpki_root_certs::TLS_SERVER_ROOT_CERTS.first().unwrap();
+            assert!(builder().root_certificate(root).unwrap().build().is_err());
+        }
+        #[cfg(feature = "http2")]
+        assert!(builder().http2().build().is_err());
+        #[cfg(feature = "gzip")]
+        assert!(builder().gzip().build().is_err());
+        assert!(builder().no_proxy().build().is_ok());
     }
 
     #[test]

@@ -15,6 +15,11 @@ impl HttpSettings {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn are_set(&self) -> bool {
+        false
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     pub(super) fn transport(&self, _: Duration) -> Result<Arc<dyn Transport>, Error> {
         Err(Error::config(NO_TRANSPORT))
     }
