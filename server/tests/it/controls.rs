@@ -161,8 +161,10 @@ async fn start_further(api: &Api, wanted: Value) -> (Value, Api) {
 async fn each_worker_of_a_suite_has_a_server_of_its_own() {
     let api = start_frozen().await;
     let clock = json!({ "clock": "frozen=2027-01-01T00:00:00Z", "seed": 7 });
-    let (_, one) = start_further(&api, json!({})).await;
+    let (first, one) = start_further(&api, json!({})).await;
     let (started, other) = start_further(&api, clock).await;
+    let (third, _) = start_further(&api, json!({})).await;
+    assert_ne!(first["key"], third["key"], "a key is refused by another worker's server");
     one.create_parcel(&order("order-0001")).await;
     for (server, parcels) in [(&one, 1), (&other, 0)] {
         assert_eq!(server.get("/api/v1/parcels").await.json()["meta"]["total"], parcels);

@@ -2,7 +2,10 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use axum::{
@@ -183,11 +186,13 @@ impl Builder {
     }
 }
 
-/// Returns the function that starts further servers on this address, with the settings of the first.
+/// Returns the function that starts further servers on this address, with the settings of the first. Each has a seed of
+/// its own, so that the first keys of two servers differ and a request to the wrong server is refused.
 fn start_further(builder: Builder, ip: IpAddr) -> control::StartServer {
+    let next_seed = AtomicU64::new(builder.seed.wrapping_add(1));
     Arc::new(move |seed, clock| {
         let mut builder = builder.clone();
-        builder.seed = seed.unwrap_or(builder.seed);
+        builder.seed = seed.unwrap_or_else(|| next_seed.fetch_add(1, Ordering::Relaxed));
         builder.clock = clock.unwrap_or(builder.clock);
         Box::pin(builder.start_beside((ip, 0).into()))
     })

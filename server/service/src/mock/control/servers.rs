@@ -26,7 +26,8 @@ use crate::{
 /// Maximum number of further servers. Each has a store, a socket and tasks.
 const MAX_SERVERS: usize = 1_000;
 
-/// Starts a server with this seed and this clock; one that is absent is that of the first server. Returns its port too.
+/// Starts a server with this seed and this clock, and returns its port too. By default the seed is the next one, and the
+/// clock that of the first server.
 pub(in crate::mock) type StartServer = Arc<
     dyn Fn(Option<u64>, Option<Clock>) -> BoxFuture<'static, io::Result<(Arc<MockServer>, u16)>>
         + Send
@@ -54,7 +55,7 @@ impl Servers {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedServer {
-    /// The seed of its ids, tracking numbers and keys; that of this server if it is absent.
+    /// The seed of its ids, tracking numbers and keys; the next one after those of earlier servers if it is absent.
     #[cfg_attr(test, schema(minimum = 0))]
     pub(super) seed: Option<u64>,
     /// Its clock: `system`, `frozen=TIME` or `ticking=TIME`; that with which this server was started if it is absent.
