@@ -60,7 +60,9 @@ pub mod internals {
         },
     };
     #[cfg(feature = "server")]
-    pub use parcelo_process::{passwords::hash_password, routes::admin_router};
+    pub use parcelo_process::{
+        json_lines::JsonLines, passwords::hash_password, routes::admin_router,
+    };
     pub use parcelo_service::{
         http::{
             Api,

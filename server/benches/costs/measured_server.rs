@@ -23,9 +23,9 @@ use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
 use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, AllowedHosts, Api, EndpointRequest, Ids, Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT,
-    ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Stop, Store, Tenant,
-    WebhookAllowance, WebhookDispatcher, WebhookEventKinds, router,
+    Actor, AllowedHosts, Api, EndpointRequest, Ids, JsonLines, Limits, Listener,
+    MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
+    Stop, Store, Tenant, WebhookAllowance, WebhookDispatcher, WebhookEventKinds, router,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -104,7 +104,8 @@ impl MeasuredServer {
 
     fn from_store(store: Store, seed: u64, prepared: Option<&Path>) -> Self {
         // Log lines are formatted as JSON, as in production, and then discarded.
-        let _ = tracing_subscriber::fmt().json().with_writer(std::io::sink).try_init();
+        let _ =
+            tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::sink).try_init();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (clock, ids) =
             (Arc::new(ManualClock::at(Millis(MEASUREMENT_TIME))), Arc::new(Ids::seeded(seed)));

@@ -17,6 +17,8 @@ mod credential_args;
 mod credentials;
 mod dashboard;
 mod database;
+#[doc(hidden)]
+pub mod json_lines;
 mod legacy;
 mod log;
 mod mail_args;

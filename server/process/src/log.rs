@@ -13,6 +13,8 @@ use std::{
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
+use crate::json_lines::JsonLines;
+
 /// Maximum age of a line before it is written, and therefore the longest part of the log that a killed process loses.
 const MAX_LINE_AGE: Duration = Duration::from_millis(100);
 /// Size of a batch that is written without waiting for its age: the lines of about 300 responses.
@@ -39,10 +41,10 @@ pub(super) fn start() -> Option<FlushGuard> {
     }
     // If no thread can be started, each line is written separately.
     let Ok((buffer, flush)) = LogBuffer::start(io::stderr(), MAX_LINE_AGE) else {
-        let _ = logs.json().with_writer(io::stderr).try_init();
+        let _ = logs.event_format(JsonLines).with_writer(io::stderr).try_init();
         return None;
     };
-    let _ = logs.json().with_writer(buffer).try_init();
+    let _ = logs.event_format(JsonLines).with_writer(buffer).try_init();
     Some(flush)
 }
 

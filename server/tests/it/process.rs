@@ -70,6 +70,8 @@ async fn requests_are_logged_with_their_client_and_probes_at_debug() {
     let running = setup.start_with(&[("PARCELO_LOG", "info")], &trust);
     let api = Api::new(running.url("sandbox"));
     let request = api.request("GET", "/api/v1/health").header("x-forwarded-for", "203.0.113.9");
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
     assert_eq!(send(request).await.status, 401);
     for (listener, path) in [("sandbox", "/readyz"), ("admin", "/healthz"), ("admin", "/metrics")] {
         assert_eq!(Api::new(running.url(listener)).get(path).await.status, 200, "{path}");
@@ -80,6 +82,7 @@ async fn requests_are_logged_with_their_client_and_probes_at_debug() {
     assert!(log.contains(r#""client":"203.0.113.9""#), "{log}");
     let answered: Vec<_> = log.lines().filter(|line| line.contains("answered")).collect();
     assert_eq!(answered.len(), 2, "{answered:?}");
+    assert!(answered[0].contains(&format!(r#""trace_id":"{trace}""#)), "{answered:?}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, pin::pin, time::Durati
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, Method, header},
+    http::Method,
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -25,6 +25,7 @@ use super::{
     client_address::{LoggedClient, client_address},
     host,
     request_body::{self, SharedBody},
+    request_ids::RequestIds,
     response::{self, RequestId},
 };
 use crate::service::{AnsweredRequest, LimitSubject};
@@ -79,14 +80,19 @@ impl AreaMiddleware {
             ResponseStyle::Custom(styling) => Some(styling(&self.api, &mut request)),
         };
         let client = client_address(&self.api, &request);
-        let (quota, admitted) = self.admit(&mut request, client).await;
-        let response = match admitted {
-            Ok(()) => {
-                request.extensions_mut().insert(RequestId(request_id.clone()));
-                with_timeouts(next.run(request), body).await
-            }
-            Err(refusal) => HttpRefusal(refusal).into_response(),
+        let ids = RequestIds::new(&request_id, request.headers());
+        let admit_and_run = async {
+            let (quota, admitted) = self.admit(&mut request, client).await;
+            let response = match admitted {
+                Ok(()) => {
+                    request.extensions_mut().insert(RequestId(request_id.clone()));
+                    with_timeouts(next.run(request), body).await
+                }
+                Err(refusal) => HttpRefusal(refusal).into_response(),
+            };
+            (quota, response)
         };
+        let (quota, response) = ids.clone().scope(admit_and_run).await;
         // The code is read before the area restyles the response, since a page does not contain it.
         let code =
             response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
@@ -100,21 +106,20 @@ impl AreaMiddleware {
             None => response,
         };
         let mut response = response::render_refusal(response, &request_id);
-        response::set_common_headers(response.headers_mut(), &request_id, quota);
-        let date = HeaderValue::from_str(&response::http_date(now))
-            .unwrap_or(HeaderValue::from_static(""));
-        response.headers_mut().insert(header::DATE, date);
+        response::set_common_headers(response.headers_mut(), &request_id, now, quota);
         let (status, listener) = (response.status().as_u16(), self.listener);
         let elapsed = started.elapsed();
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let code = code.map_or("", ErrorCode::code);
         let path = path.as_deref().unwrap_or("(no route)");
+        let (request_id, trace_id) = (request_id.as_str(), ids.trace.as_deref());
         let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
         /// The log line, at a level.
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(
-                    %request_id, listener, %client, %method, path, status, code, micros, "answered"
+                    request_id, trace_id, listener, %client, method = method.as_str(), path, status, code, micros,
+                    "answered"
                 )
             };
         }
@@ -300,7 +305,7 @@ mod tests {
     use tower::ServiceExt;
 
     use crate::{
-        http::{HttpRefusal, body::json_object, routes::open_routes},
+        http::{HttpRefusal, RequestIds, body::json_object, routes::open_routes},
         mock::MockServer,
     };
 
@@ -325,6 +330,24 @@ mod tests {
             assert_eq!(body["error"]["requestId"], id);
             assert_eq!(call("/fine").await.unwrap().status().as_u16(), 200);
         }
+    }
+
+    #[tokio::test]
+    async fn a_handler_knows_the_ids_of_its_request() {
+        const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+        async fn ids() -> String {
+            let read = |ids: &RequestIds| format!("{} {:?}", ids.request, ids.trace);
+            RequestIds::read_current(read).unwrap()
+        }
+        let server = MockServer::start().await;
+        let routes = open_routes(Router::new().route("/ids", get(ids)), server.api());
+        let request =
+            Request::get("/ids").header("traceparent", format!("00-{TRACE}-{}-01", "1".repeat(16)));
+        let response = routes.oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body, format!("{id} {:?}", Some(TRACE)));
+        assert!(RequestIds::read_current(|_| ()).is_none(), "outside of a request there are none");
     }
 
     /// Reads a body, then takes 20 seconds.

@@ -92,8 +92,15 @@ pub(super) fn http_date(at: Millis) -> String {
 }
 
 /// Sets the headers of every response.
-pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
+pub(super) fn set_common_headers(
+    headers: &mut HeaderMap,
+    request_id: &str,
+    now: Millis,
+    quota: Quota,
+) {
     set_request_id(headers, request_id);
+    let date = HeaderValue::from_str(&http_date(now)).unwrap_or(HeaderValue::from_static(""));
+    headers.insert(header::DATE, date);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
     headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
     headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());
