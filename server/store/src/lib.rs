@@ -62,6 +62,7 @@ mod sessions;
 mod settlements;
 mod sql;
 mod sqlite;
+mod stats;
 mod term_runs;
 #[cfg(any(test, feature = "test-util"))]
 pub mod test_util;
@@ -102,10 +103,7 @@ pub use self::sqlite::backup;
 pub use self::sqlite::{FileReport, ReadOnlyReason, StoreError, VacuumReport, verify};
 #[cfg(feature = "postgres")]
 pub use self::transfer::CopiedTable;
-use self::{
-    process_state::ProcessState,
-    sqlite::{Stats, VacuumJob},
-};
+use self::{process_state::ProcessState, sqlite::VacuumJob, stats::Stats};
 
 /// Maximum time that a caller waits for a write, which may complete later. A keyed request is then answered
 /// `IDEMPOTENCY_IN_PROGRESS`. Repeating the request shows whether it was done.
@@ -265,11 +263,6 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.commit_idempotent(changes).await,
         }
-    }
-
-    /// Returns the statistics of writes.
-    pub fn stats(&self) -> Stats {
-        engine!(self, engine => engine.stats())
     }
 
     /// Returns `false` once the disk of a file has failed or the store is closed. The store is read-only from then on,

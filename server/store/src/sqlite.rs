@@ -56,6 +56,7 @@ use tokio::sync::oneshot;
 
 #[cfg(feature = "backup")]
 pub use self::backup::backup;
+pub(crate) use self::vacuum::VacuumJob;
 use self::{
     checkpoints::Checkpoints,
     file_lock::Files,
@@ -73,7 +74,6 @@ pub use self::{
     vacuum::VacuumReport,
     verify::{FileReport, verify},
 };
-pub(crate) use self::{health::Stats, vacuum::VacuumJob};
 pub(crate) use super::CommitOutcome;
 use crate::{WRITE_TIMEOUT, process_state::ProcessState, turns::Turns, write_error::WriteError};
 
@@ -204,6 +204,11 @@ impl Store {
         };
         // Stopping waits for the writer's thread, and must not block a thread of the runtime.
         let _panicked = tokio::task::spawn_blocking(stop).await;
+    }
+
+    /// Returns the size of the write-ahead log in bytes, or 0 if there is none.
+    pub(super) fn log_size(&self) -> u64 {
+        vacuum::log_size(&self.0.file)
     }
 
     pub(super) async fn writer_answers(&self) -> bool {

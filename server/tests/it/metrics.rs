@@ -61,6 +61,9 @@ async fn operators_see_requests_refusals_and_commits() {
     );
     assert!((metric_value(&text, "parcelo_store_orders_total", &[]) - 2.0).abs() < 0.1);
     assert!(metric_value(&text, "parcelo_store_commits_total", &[]) >= 2.0);
+    assert!(metric_value(&text, "parcelo_store_commit_seconds_total", &[]) > 0.0);
+    assert!(metric_value(&text, "parcelo_store_queued_writes", &[]) >= 0.0);
+    assert!(metric_value(&text, "parcelo_database_size_bytes", &[]) > 0.0);
     assert!((metric_value(&text, "parcelo_store_writable", &[]) - 1.0).abs() < 0.1);
     let drawn = ["environment=\"sandbox\"", "format=\"PDF\""];
     assert!((metric_value(&text, "parcelo_labels_total", &drawn) - 3.0).abs() < 0.1, "{text}");

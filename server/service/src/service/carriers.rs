@@ -30,7 +30,9 @@ impl Service {
             let report = to_report(carrier, &event)?;
             let outcome =
                 self.process_report(environment, &event.tracking_number, &report, now).await;
-            results.push(to_result(event, split_item_error(outcome)?.flatten()));
+            let result = to_result(event, split_item_error(outcome)?.flatten());
+            self.metrics().count_carrier_event(environment, &result.outcome);
+            results.push(result);
         }
         Ok(CarrierResults { summary: summarize(&results), results })
     }

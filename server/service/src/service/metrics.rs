@@ -2,11 +2,12 @@
 //!
 //! Each service has its own metrics, so that many can run in one process. No label has a value that a caller chose.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 use parcelo_domain::{Millis, Refusal, Tenant, webhooks::DisabledBy};
 use parcelo_store::{Backlog, MailBacklog};
 use parcelo_types::{Environment, LabelFormat};
+use parcelo_wire::CarrierOutcome;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -32,6 +33,7 @@ pub struct Metrics {
     switched_off: Family<Labels<2>, Counter>,
     mails: Family<Labels<2>, Counter>,
     labels: Family<Labels<2>, Counter>,
+    carrier_events: Family<Labels<2>, Counter>,
     clock_jumps: Counter,
 }
 
@@ -58,6 +60,7 @@ impl Default for Metrics {
             switched_off: Family::default(),
             mails: Family::default(),
             labels: Family::default(),
+            carrier_events: Family::default(),
             clock_jumps: Counter::default(),
         }
     }
@@ -129,6 +132,19 @@ impl Metrics {
         self.labels.get_or_create(&labels).inc_by(count);
     }
 
+    /// Counts a carrier's event, by its outcome.
+    pub(super) fn count_carrier_event(&self, environment: Environment, outcome: &CarrierOutcome) {
+        let outcome = match outcome {
+            CarrierOutcome::Applied => "applied",
+            CarrierOutcome::Recorded => "recorded",
+            CarrierOutcome::Duplicate => "duplicate",
+            // The service has no other.
+            _ => "rejected",
+        };
+        let labels = [("environment", environment.code()), ("outcome", outcome)];
+        self.carrier_events.get_or_create(&labels).inc();
+    }
+
     /// Counts a jump of the clock.
     pub(super) fn count_clock_jump(&self) {
         self.clock_jumps.inc();
@@ -153,6 +169,8 @@ impl Metrics {
         registry.register("mails", mails, self.mails.clone());
         let drawn = "Labels drawn, alone or in a file of several, by format";
         registry.register("labels", drawn, self.labels.clone());
+        let carriers = "Carriers' events, by outcome";
+        registry.register("carrier_events", carriers, self.carrier_events.clone());
         let jumps = "Jumps of the machine's clock by more than a minute";
         registry.register("clock_jumps", jumps, self.clock_jumps.clone());
     }
@@ -162,13 +180,14 @@ impl Service {
     /// Returns all metrics in the `OpenMetrics` text format.
     pub async fn metrics_text(&self) -> Result<String, Refusal> {
         let backlogs = self.store.backlogs().await?;
+        let size = self.store.size().await?;
         // While e-mails are off, what is left waits for nothing.
         let mails =
             if self.is_mail_enabled() { self.store.waiting_mails().await? } else { Vec::new() };
         let mut registry = Registry::with_prefix("parcelo");
         register_build(&mut registry);
         self.metrics.register(&mut registry);
-        self.register_store(&mut registry);
+        self.register_store(&mut registry, size);
         register_outbox(&mut registry, &backlogs, self.now());
         register_mails(&mut registry, &mails, self.now());
         let mut text = String::new();
@@ -179,8 +198,21 @@ impl Service {
         Ok(text)
     }
 
-    fn register_store(&self, registry: &mut Registry) {
+    fn register_store(&self, registry: &mut Registry, size: u64) {
         let stats = self.store.stats();
+        let spent = Counter::<f64, AtomicU64>::default();
+        spent.inc_by(stats.commit_time.as_secs_f64());
+        let help = "Time spent in those transactions";
+        registry.register_with_unit("store_commit", help, Unit::Seconds, spent);
+        let gauges = [
+            ("store_queued_writes", "Writes that wait for their transaction", stats.queued),
+            ("database_size_bytes", "Size of the database, with its log", size),
+        ];
+        for (name, help, value) in gauges {
+            let gauge: Gauge = Gauge::default();
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            registry.register(name, help, gauge);
+        }
         let counts = [
             ("store_commits", "Transactions written", stats.commits),
             ("store_writes", "Writes in those transactions", stats.changes),

@@ -67,8 +67,8 @@ use self::{
     writer_connection::Health,
 };
 use super::{
-    CommitOutcome, ReadOnlyReason, Settled, Stats, StoreError, WRITE_TIMEOUT,
-    process_state::ProcessState, settlements::Settlement, turns::Turns,
+    CommitOutcome, ReadOnlyReason, Settled, StoreError, WRITE_TIMEOUT, process_state::ProcessState,
+    settlements::Settlement, stats::Stats, turns::Turns,
 };
 
 /// Maximum time that a caller waits for a read.
@@ -231,13 +231,15 @@ impl Store {
 
     pub(super) fn stats(&self) -> Stats {
         let health = &self.0.health;
-        let [commits, changes, orders] = [&health.commits, &health.changes, &health.orders]
-            .map(|count| count.load(Ordering::Relaxed));
+        let counts = [&health.commits, &health.changes, &health.orders, &health.commit_micros];
+        let [commits, changes, orders, commit_micros] =
+            counts.map(|count| count.load(Ordering::Relaxed));
+        let (commit_time, queued) = (Duration::from_micros(commit_micros), self.0.writer.queued());
         let unreadable =
             [("parcels", &self.0.unreadable_parcels), ("events", &self.0.unreadable_events)];
         let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
         let reads = self.0.state.reads.load(Ordering::Relaxed);
-        Stats { commits, changes, orders, reads, unreadable }
+        Stats { commits, changes, orders, commit_time, queued, reads, unreadable }
     }
 
     /// Returns `Closed` once the store is closed. An unreachable database is no reason, because it may become reachable

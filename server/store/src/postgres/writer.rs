@@ -96,6 +96,11 @@ impl Writer {
         })
     }
 
+    /// Returns the number of queued writes.
+    pub(super) fn queued(&self) -> u64 {
+        (self.queue.max_capacity() - self.queue.capacity()) as u64
+    }
+
     /// Returns `true` if the writer has ended, even by a panic: a server without a writer must end.
     pub(super) fn is_closed(&self) -> bool {
         self.queue.is_closed()
@@ -143,7 +148,10 @@ impl WriterLoop {
             let writes: Vec<_> = taken.drain(..).map_while(identity).collect();
             let is_last = count == 0 || writes.len() < count;
             if !writes.is_empty() {
+                let started = monotonic_now();
                 self.commit(writes).await;
+                let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                self.health.commit_micros.fetch_add(micros, Ordering::Relaxed);
             }
             if is_last {
                 break;

@@ -34,6 +34,7 @@ pub(super) struct Health {
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
     pub(super) orders: AtomicU64,
+    pub(super) commit_micros: AtomicU64,
 }
 
 /// The writer's connection, if it is open, and the backend that a failed connection has left behind.

@@ -15,6 +15,7 @@ use super::{Mode, Store, StoreError, connection, error::is_busy, file_lock::File
 use crate::{
     meta::{self, SECRET},
     sql::{Sql, poll_now},
+    stats::Stats,
 };
 
 /// Time for which reads of our own table fail before the server reports that it is not ready. A single read may have
@@ -36,21 +37,6 @@ pub enum ReadOnlyReason {
     Unreadable,
 }
 
-/// Statistics of writes since the store was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stats {
-    /// Number of transactions.
-    pub commits: u64,
-    /// Number of writes in them.
-    pub changes: u64,
-    /// Number of orders among these writes.
-    pub orders: u64,
-    /// Number of reads that were not part of a write.
-    pub reads: u64,
-    /// Number of reads that met an unreadable parcel, by the table that holds the damage.
-    pub unreadable: [(&'static str, u64); 2],
-}
-
 /// The state of the database: whether it can be written, and the counts of writes.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -61,6 +47,9 @@ pub(super) struct Health {
     commits: AtomicU64,
     changes: AtomicU64,
     orders: AtomicU64,
+    commit_micros: AtomicU64,
+    /// Number of writes in the queue and in the transaction that is open.
+    queued: AtomicU64,
     unreadable_parcels: AtomicU64,
     unreadable_events: AtomicU64,
 }
@@ -102,6 +91,18 @@ impl Health {
             _ => &self.unreadable_parcels,
         };
         count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts writes that were added to the queue.
+    pub(super) fn count_queued(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts writes that were answered, in transactions of this duration.
+    pub(super) fn count_answered(&self, writes: usize, duration: Duration) {
+        self.queued.fetch_sub(writes as u64, Ordering::Relaxed);
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.commit_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// Counts a commit. `orders` holds the number of orders of each write that it kept.
@@ -173,16 +174,18 @@ impl Probe {
 impl Store {
     /// Returns the statistics of writes.
     pub fn stats(&self) -> Stats {
-        let Health { commits, changes, orders, .. } = &*self.0.health;
-        let [commits, changes, orders] =
-            [commits, changes, orders].map(|count| count.load(Ordering::Relaxed));
+        let Health { commits, changes, orders, commit_micros, queued, .. } = &*self.0.health;
+        let counts = [commits, changes, orders, commit_micros, queued];
+        let [commits, changes, orders, commit_micros, queued] =
+            counts.map(|count| count.load(Ordering::Relaxed));
+        let commit_time = Duration::from_micros(commit_micros);
         let unreadable = [
             ("parcels", &self.0.health.unreadable_parcels),
             ("events", &self.0.health.unreadable_events),
         ];
         let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
         let reads = self.0.state.reads.load(Ordering::Relaxed);
-        Stats { commits, changes, orders, reads, unreadable }
+        Stats { commits, changes, orders, commit_time, queued, reads, unreadable }
     }
 
     /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.

@@ -88,7 +88,11 @@ impl Store {
 
 /// Returns the size of a database file and its log, in bytes.
 fn size_with_log(path: &Path) -> Result<u64, StoreError> {
-    let log = fs::metadata(connection::wal_path(path)).map_or(0, |log| log.len());
     let file = fs::metadata(path).map_err(|error| StoreError::open(path, error))?;
-    Ok(file.len() + log)
+    Ok(file.len() + log_size(path))
+}
+
+/// Returns the size of a database file's log in bytes, or 0 if there is none.
+pub(super) fn log_size(path: &Path) -> u64 {
+    fs::metadata(connection::wal_path(path)).map_or(0, |log| log.len())
 }

@@ -8,8 +8,10 @@ use std::{
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
+use parcelo_system::clock::monotonic_now;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -32,6 +34,7 @@ const MAX_WRITES_PER_COMMIT: usize = 256;
 /// The handle to the writer's thread, which ends when the last handle is dropped.
 pub(super) struct Writer {
     queue: SyncSender<Message>,
+    health: Arc<Health>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -51,6 +54,7 @@ impl Writer {
         health: Arc<Health>,
     ) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(MAX_QUEUED_WRITES);
+        let shared_health = Arc::clone(&health);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store then reports that it accepts no more writes.
             let serve = || serve(&waiting, &db, checkpoints, &health);
@@ -59,14 +63,19 @@ impl Writer {
             drop(db);
             drop(lock);
         })?;
-        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, health: shared_health, thread: Mutex::new(Some(thread)) })
     }
 
     /// Queues a write. From then on it completes, even if no caller waits for it.
     pub(super) fn push(&self, queued_write: Box<dyn QueuedWrite>) -> Result<(), WriteError> {
-        self.queue.try_send(Message::Write(queued_write)).map_err(|refused| match refused {
-            TrySendError::Full(_) => WriteError::Full,
-            TrySendError::Disconnected(_) => WriteError::Broken,
+        // Counted first, because the thread may answer the write before this call returns.
+        self.health.count_queued();
+        self.queue.try_send(Message::Write(queued_write)).map_err(|refused| {
+            self.health.count_answered(1, Duration::ZERO);
+            match refused {
+                TrySendError::Full(_) => WriteError::Full,
+                TrySendError::Disconnected(_) => WriteError::Broken,
+            }
         })
     }
 
@@ -110,7 +119,9 @@ fn serve(
             };
         }
         if !queued_writes.is_empty() {
+            let (count, started) = (queued_writes.len(), monotonic_now());
             group::commit(db, health, queued_writes);
+            health.count_answered(count, started.elapsed());
             // A checkpoint would write to a disk that has failed.
             if health.is_writable()
                 && let Err(error) = checkpoints.after_commit(db)

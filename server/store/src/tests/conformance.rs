@@ -524,6 +524,7 @@ async fn writes_committed_during_a_pause_make_one_group(store: Store) {
     let mut commits = Box::pin(join_all(changes.map(|changes| store.commit(changes))));
     // Polling the commits once puts each of them into the queue.
     let done = (&mut commits).now_or_never();
+    assert!(pause.is_none() || store.stats().queued >= 12, "{:?}", store.stats());
     drop(pause);
     let outcomes = match done {
         Some(outcomes) => outcomes,
@@ -532,6 +533,7 @@ async fn writes_committed_during_a_pause_make_one_group(store: Store) {
     assert!(outcomes.iter().all(|outcome| *outcome == CommitOutcome::Committed));
     let after = store.stats();
     assert_eq!((after.commits - before.commits, after.orders - before.orders), (expected, 12));
+    assert!(store.size().await.unwrap() > 0);
 }
 
 #[test]
