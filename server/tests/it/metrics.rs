@@ -99,6 +99,25 @@ async fn every_metric_is_in_the_manual() {
     assert!(missing.is_empty(), "docs/operations.md lacks {missing:?}");
 }
 
+#[test]
+fn alerts_and_the_dashboard_use_metrics_of_the_manual() {
+    let manual = include_str!("../../../docs/operations.md");
+    let texts = [
+        include_str!("../../../examples/monitoring/alerts.yaml"),
+        include_str!("../../../examples/monitoring/grafana.json"),
+    ];
+    let mut found = 0;
+    for text in texts {
+        let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
+        for name in words.filter(|word| word.starts_with("parcelo_")) {
+            found += 1;
+            let name = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(manual.contains(&format!("`{name}`")), "docs/operations.md lacks {name}");
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
 #[tokio::test]
 async fn only_the_admin_listener_serves_metrics() {
     let (_setup, running) = TestSetup::new_and_start();
