@@ -1,16 +1,17 @@
-"""A mock server of its own for each worker of `pytest -n 4` (pytest-xdist), so that no test sees another's parcels."""
+"""A mock server for each test, so that no test sees another's parcels, also with `pytest -n 4` (pytest-xdist)."""
 
-import json
+from __future__ import annotations
+
 import os
-import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from parcelo_mock import Mock
 
 
-def pytest_configure(config):
-    """Starts the worker's server, before the modules of tests read its address."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    url = os.environ["PARCELO_BASE_URL"] + "/__mock/servers"
-    with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST")) as answer:
-        server = json.load(answer)
-    os.environ["PARCELO_BASE_URL"] = server["url"]
-    os.environ["PARCELO_API_KEY"] = server["key"]
+@pytest.fixture
+def mock() -> Iterator[Mock]:
+    suite = Mock(os.environ["PARCELO_BASE_URL"])
+    server = suite.start()
+    yield Mock(server["url"], server["key"])
+    assert suite.stop(server["port"]) == []  # nothing was shipped twice, and each fault hit a request

@@ -74,20 +74,30 @@ fn the_changelog_starts_with_this_version() {
 }
 
 #[test]
-fn the_readme_quotes_what_ci_runs() {
-    let (readme, guide) = (read("README.md"), read("docs/testing.md"));
-    let quoted = |language: &str| {
-        let fence = format!("```{language}\n");
-        let blocks = readme.split(&fence).skip(1);
-        let text: String = blocks.filter_map(|rest| rest.split("```").next()).collect();
-        assert!(!text.is_empty(), "README.md has no block in {language}");
-        text
+fn the_documents_quote_what_ci_runs() {
+    let quoted = |page: &str, language: &str| {
+        let (text, fence) = (read(page), format!("```{language}\n"));
+        let blocks = text.split(&fence).skip(1);
+        let code: String = blocks.filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!code.is_empty(), "{page} has no block in {language}");
+        code
     };
-    let suite = read("examples/pytest/test_parcelo.py");
-    assert!(suite.contains(&quoted("python")), "the suite has other lines than README.md");
-    assert!(guide.contains(&quoted("yaml")), "docs/testing.md has other steps than README.md");
+    let suites = [
+        ("README.md", "python", "examples/pytest/test_parcelo.py"),
+        ("docs/testing-python.md", "python", "examples/pytest/test_parcelo.py"),
+        ("docs/testing-typescript.md", "ts", "examples/vitest/parcelo.test.ts"),
+    ];
+    for (page, language, suite) in suites {
+        let code = quoted(page, language);
+        assert!(read(suite).contains(&code), "{suite} has other lines than {page}");
+    }
+    let (steps, guide) = (quoted("README.md", "yaml"), read("docs/testing.md"));
+    assert!(guide.contains(&steps), "docs/testing.md has other steps than README.md");
+    // `.ci/prove clients` runs what is in the pages of languages.
+    let commands = quoted("docs/testing-python.md", "sh");
     let command = guide.lines().find(|line| line.starts_with("parcelo-server mock ")).unwrap();
-    assert!(quoted("yaml").contains(&format!("- run: {command}\n")), "CI runs {command}");
+    assert!(commands.contains(command), "CI does not run {command}");
+    assert!(steps.contains(&format!("- run: {command}\n")), "README.md lacks {command}");
 }
 
 #[test]
