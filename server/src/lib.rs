@@ -20,7 +20,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(all(doctest, feature = "sdk"))]
-#[doc = include_str!("../../docs/testing.md")]
+#[doc = include_str!("../../docs/testing-rust.md")]
 mod testing {}
 
 #[cfg(feature = "server")]
