@@ -57,7 +57,7 @@ pub mod json {
 
 /// Times in JSON.
 pub mod time {
-    pub use crate::model::time::to_text;
+    pub use crate::model::time::{serialize, to_text};
 }
 
 /// Values that a spreadsheet would change.

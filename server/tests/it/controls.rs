@@ -1,8 +1,12 @@
 //! The mock server's controls, which are the calls under `/__mock/`: the requests that they refuse, and the messages.
 
-use std::process::Command;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Command,
+    time::Duration,
+};
 
-use parcelo_server::mock::Clock;
+use parcelo_server::mock::{Clock, Fault};
 use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
 
@@ -63,7 +67,7 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
         (json!({ "fault": "close", "code": "INTERNAL_ERROR" }), "code", "\"error\""),
         (json!({ "fault": "latency", "seconds": 1, "code": "NOT_FOUND" }), "code", "\"error\""),
         (json!({ "fault": "error", "code": "NOT_FOUND", "seconds": 1 }), "seconds", "latency"),
-        (json!({ "fault": "reset", "seconds": 0 }), "seconds", "leave them out"),
+        (json!({ "fault": "reset", "seconds": 0 }), "seconds", "leave it out"),
         (json!({ "fault": "truncatedBody", "seconds": 1 }), "seconds", "slowBody"),
         (json!({ "fault": "latency" }), "seconds", "above 0"),
         (json!({ "fault": "latency", "seconds": 0 }), "seconds", "above 0"),
@@ -75,6 +79,7 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
         (json!({ "fault": "error" }), "code", "SERVICE_UNAVAILABLE"),
         (json!({ "fault": "close", "key": "pk_test_no" }), "key", "API key"),
         (json!({ "fault": "close", "operation": "Fly" }), "operation", "CreateOrder"),
+        (json!({ "fault": "hang", "headers": {} }), "headers", "\"reply\""),
     ];
     for (plan, field, hint) in table {
         let response = post(&api, "faults", &plan).await;
@@ -96,6 +101,81 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
     }
     let planned = send(api.request("GET", "/__mock/faults")).await.json();
     assert_eq!(planned["unused"].as_array().unwrap().len(), 5, "{planned}");
+}
+
+#[tokio::test]
+async fn rust_and_http_refuse_a_fault_in_the_same_words() {
+    let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
+    let server = server.unwrap();
+    let api = Api::new(server.url());
+    let table: [(fn(Fault<'_>), Value); 7] = [
+        (|fault| fault.nth(2).first(3).close(), json!({ "fault": "close", "nth": 2, "first": 3 })),
+        (
+            |fault| fault.first(1).probability(0.5).close(),
+            json!({ "fault": "close", "first": 1, "probability": 0.5 }),
+        ),
+        (|fault| fault.nth(0).close(), json!({ "fault": "close", "nth": 0 })),
+        (|fault| fault.first(0).close(), json!({ "fault": "close", "first": 0 })),
+        (|fault| fault.probability(1.5).close(), json!({ "fault": "close", "probability": 1.5 })),
+        (|fault| fault.latency(Duration::ZERO), json!({ "fault": "latency", "seconds": 0 })),
+        (|fault| fault.slow_body(Duration::ZERO), json!({ "fault": "slowBody", "seconds": 0 })),
+    ];
+    for (plan, body) in table {
+        let plan = AssertUnwindSafe(|| plan(server.faults().on_any()));
+        let panic = catch_unwind(plan).unwrap_err();
+        let response = post(&api, "faults", &body).await.json();
+        let message = response["error"]["details"]["errors"][0]["message"].as_str();
+        assert_eq!(message, panic.downcast_ref::<String>().map(String::as_str), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_is_expected_to_hit_a_number_of_requests() {
+    let api = start_frozen().await;
+    let offences = async || api.get("/__mock/verify").await.json()["offences"].to_string();
+    let plan = json!({ "operation": "Health", "fault": "reply", "status": 503, "expect": 2 });
+    assert_eq!(post(&api, "faults", &plan).await.status, 200);
+    api.get("/api/v1/health").await;
+    let met = offences().await;
+    assert!(met.contains("expected to hit 2 requests, hit 1: Health: answer 503"), "{met}");
+    api.get("/api/v1/health").await;
+    assert_eq!(offences().await, "[]");
+}
+
+#[tokio::test]
+async fn requests_are_listed_with_headers_and_chosen_by_header_body_and_key() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    let shop = api.clone().key(&key);
+    for (version, name) in [("1", "order-0001"), ("2", "order-0002")] {
+        let request = shop.request("POST", "/api/v1/orders/create").header("x-version", version);
+        let request = request.header("content-type", "application/json");
+        send(request.header("cookie", "s=CANARY").body(order(name).to_string())).await;
+    }
+    api.get("/api/v1/health").await;
+    let list = async |query: &str| api.get(&format!("/__mock/requests?{query}")).await.json();
+    let all = list("").await;
+    let headers = &all["requests"][0]["headers"];
+    assert_eq!((&headers["x-version"], &headers["cookie"]), (&json!("1"), &json!("…")));
+    assert!(!all.to_string().contains("CANARY") && !all.to_string().contains(&key), "{all}");
+    for (query, count) in [
+        ("", 3),
+        (&*format!("key={key}"), 2),
+        ("header=X-Version:%202", 1),
+        ("header=x-version:3", 0),
+        ("body=/idempotencyKey=order-0001", 1),
+        ("body=/parcelDetails/weightKg=1.25", 2),
+        ("body=/parcelDetails/absent=1.25", 0),
+        ("header=x-version:1&body=/idempotencyKey=order-0002", 0),
+    ] {
+        assert_eq!(list(query).await["count"], count, "{query}");
+    }
+    for (query, field) in
+        [("header=x-version", "header"), ("body=order-0001", "body"), ("key=pk_test_no", "key")]
+    {
+        let refused = api.get(&format!("/__mock/requests?{query}")).await;
+        assert_eq!(refused.faults(), [format!("{field} INVALID_FORMAT")], "{query}");
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::RecordedRequest;
 
 use crate::{
-    api::{Api, order, order_with_number, try_send},
+    api::{Api, order, order_with_number, send, try_send},
     waiting::{LONG, until},
 };
 
@@ -68,6 +68,62 @@ async fn requests_are_chosen_by_operation_and_key() {
     requests.clone().with_key(&two).assert_count(2);
     requests.clone().of(CREATE).with_key(&one).assert_count(2);
     requests.of(Operation::VoidOrders).assert_count(0);
+}
+
+#[tokio::test]
+async fn requests_are_chosen_by_headers_and_bodies() {
+    let (server, api) = crate::embedded::start_with_key().await;
+    let heavy = |request: &RecordedRequest| {
+        request.request.json().is_some_and(|order| order["parcelDetails"]["weightKg"] == 9.5)
+    };
+    server.requests().with_header("x-shop", "a").matching(heavy).expect(1);
+    for (shop, key, weight) in
+        [("a", "order-0001", 1.5), ("a", "order-0002", 9.5), ("b", "order-0003", 9.5)]
+    {
+        let mut body = order(key);
+        body["parcelDetails"]["weightKg"] = serde_json::json!(weight);
+        let request = api.request("POST", CREATE.path()).header("content-type", "application/json");
+        send(request.header("X-Shop", shop).body(body.to_string())).await;
+    }
+    let requests = server.requests();
+    requests.clone().with_header("X-SHOP", "a").assert_count(2);
+    requests.clone().with_header("x-shop", "A").assert_count(0);
+    requests.clone().matching(heavy).assert_count(2);
+    requests.clone().with_header("x-shop", "b").matching(heavy).of(CREATE).wait_for(1, LONG).await;
+    requests
+        .matching(heavy)
+        .matching(|request| request.header("x-shop") == Some("b"))
+        .assert_count(1);
+    server.verify();
+}
+
+#[tokio::test]
+#[should_panic(
+    expected = "expected 2 requests of any operation with x-shop: a matching a predicate, got 0"
+)]
+async fn an_unmet_expectation_names_its_conditions() {
+    let server = crate::embedded::start().await;
+    server.requests().with_header("x-shop", "a").matching(|_| true).expect(2);
+}
+
+#[tokio::test]
+async fn a_record_has_the_headers_without_credentials() {
+    let server = crate::embedded::start().await;
+    let key = server.key().issue();
+    let request = Api::with_key(server.url(), &key).request("GET", Operation::Health.path());
+    let request = request.header("X-Tag", "one").header("x-tag", "two");
+    let request = request.header("authorization", "Bearer CANARY").header("cookie", "s=CANARY");
+    send(request.header("x-carrier-key", "CANARY").header("x-buyer", "MARIA")).await;
+    let record = server.requests().all().remove(0);
+    assert_eq!(record.header("X-TAG"), Some("one, two"));
+    for hidden in ["authorization", "cookie", "x-carrier-key"] {
+        assert_eq!(record.header(hidden), Some("…"), "{hidden}");
+    }
+    assert_eq!(record.header("x-api-key"), record.api_key.as_deref());
+    let all: String = record.headers().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    assert!(all.contains("x-buyer: MARIA\n") && !all.contains("CANARY"), "{all}");
+    assert!(!all.contains(&key.secret()[8..30]), "{all}");
+    assert!(!format!("{record:?}").contains("MARIA"), "a header may be personal data");
 }
 
 #[tokio::test]

@@ -3,11 +3,17 @@
 //! Plans are consulted in the order in which they were added, and each counts the requests that it selects,
 //! independently of the others. Latencies add up. A request gets at most one other fault, from the first plan that is
 //! due, and later plans do not count it as a hit.
+//!
+//! Rust ([`super::Fault`]) and HTTP ([`super::control`]) make plans by the same functions, which refuse one that
+//! contradicts itself or can have no effect: a mistake in the test, which would otherwise go unnoticed.
 
 use std::{fmt, time::Duration};
 
 use parcelo_system::ids::Ids;
-use parcelo_types::{ApiKey, ErrorCode, Operation};
+use parcelo_types::{
+    ApiKey, ErrorCode, Operation,
+    model::{FaultCode, FieldFault},
+};
 
 use super::{Reply, Times, order_names::OrderNames};
 
@@ -198,6 +204,63 @@ impl FaultPlans {
 }
 
 impl FaultPlan {
+    /// Returns the plan of a fault that hits every request of an operation, before it is executed.
+    pub(super) fn new(operation: Option<Operation>) -> Self {
+        Self {
+            operation,
+            key: None,
+            order: None,
+            trigger: Trigger::Always,
+            timing: Timing::Before,
+            action: Action::Latency(Duration::ZERO),
+            expected: None,
+        }
+    }
+
+    /// Sets the rule that chooses among the selected requests. A plan has only one, which must be able to hit.
+    pub(super) fn with_trigger(self, trigger: Trigger) -> Result<Self, FieldFault> {
+        let Some(field) = trigger.field() else { return Ok(self) };
+        if let Some(other) = self.trigger.field() {
+            return Err(invalid_field(
+                field,
+                format!(
+                    "{other} already selects the requests: leave out {field}, or plan two faults"
+                ),
+                format!(
+                    "{other} ya selecciona las solicitudes: quite {field}, o planee dos fallos"
+                ),
+            ));
+        }
+        let (en, es) = match trigger {
+            Trigger::Nth(0) | Trigger::First(0) => {
+                ("requests are counted from 1", "las solicitudes se cuentan desde 1")
+            }
+            Trigger::Probability(value) if value.is_nan() || value <= 0.0 || value > 1.0 => (
+                "probability must be above 0 and at most 1",
+                "probability debe ser mayor que 0 y como máximo 1",
+            ),
+            Trigger::Always | Trigger::Nth(_) | Trigger::First(_) | Trigger::Probability(_) => {
+                return Ok(Self { trigger, ..self });
+            }
+        };
+        Err(invalid_field(field, en, es))
+    }
+
+    /// Sets the action, which must not take 0 seconds.
+    pub(super) fn with_action(self, action: Action) -> Result<Self, FieldFault> {
+        match action {
+            Action::Latency(time)
+            | Action::Replace(Replacement::Corrupted(Corruption::Slow(time)))
+                if time.is_zero() =>
+            {
+                let en = "this fault has no effect in 0 seconds: set seconds above 0";
+                let es = "este fallo no tiene efecto en 0 segundos: ponga en seconds más de 0";
+                Err(invalid_field("seconds", en, es))
+            }
+            action => Ok(Self { action, ..self }),
+        }
+    }
+
     fn selects(&self, request: RequestInfo<'_>) -> bool {
         self.operation.is_none_or(|operation| operation == request.operation)
             && self.key.as_ref().is_none_or(|key| request.key == Some(key))
@@ -205,7 +268,29 @@ impl FaultPlan {
     }
 }
 
+fn invalid_field(field: &str, en: impl Into<String>, es: impl Into<String>) -> FieldFault {
+    FieldFault::new(field, FaultCode::InvalidFormat, (en, es))
+}
+
+impl Replacement {
+    /// Returns a 429 with a time to wait, rounded up to whole seconds and at least one.
+    pub(super) fn rate_limited(wait: Duration) -> Self {
+        let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
+        Self::RateLimited(seconds.max(1))
+    }
+}
+
 impl Trigger {
+    /// Returns the name of the field, and of the method, that sets it.
+    fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Always => None,
+            Self::Nth(_) => Some("nth"),
+            Self::First(_) => Some("first"),
+            Self::Probability(_) => Some("probability"),
+        }
+    }
+
     fn is_due(self, selected: u64, random: &Ids) -> bool {
         match self {
             Self::Always => true,
@@ -308,8 +393,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn plan(trigger: Trigger, action: Action) -> FaultPlan {
-        let (operation, key, order, expected) = (None, None, None, None);
-        FaultPlan { operation, key, order, trigger, timing: Timing::Before, action, expected }
+        FaultPlan { trigger, action, ..FaultPlan::new(None) }
     }
 
     fn replace(trigger: Trigger, replacement: Replacement) -> FaultPlan {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parcelo_types::{ApiKey, ErrorCode, Operation};
+use parcelo_types::{ApiKey, ErrorCode, Operation, model::FieldFault};
 
 use super::{
     MockServer, Reply, Times,
@@ -73,16 +73,7 @@ impl<'a> Faults<'a> {
     }
 
     fn select(&self, operation: Option<Operation>) -> Fault<'a> {
-        let plan = FaultPlan {
-            operation,
-            key: None,
-            order: None,
-            trigger: Trigger::Always,
-            timing: Timing::Before,
-            action: Action::Latency(Duration::ZERO),
-            expected: None,
-        };
-        Fault { recorder: self.0, plan }
+        Fault { recorder: self.0, plan: FaultPlan::new(operation) }
     }
 }
 
@@ -95,7 +86,6 @@ impl Fault<'_> {
     /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
     #[track_caller]
     pub fn nth(self, n: u64) -> Self {
-        assert!(n > 0, "nth counts from 1");
         self.trigger(Trigger::Nth(n))
     }
 
@@ -106,7 +96,6 @@ impl Fault<'_> {
     /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
     #[track_caller]
     pub fn first(self, n: u64) -> Self {
-        assert!(n > 0, "first needs at least one request");
         self.trigger(Trigger::First(n))
     }
 
@@ -117,7 +106,6 @@ impl Fault<'_> {
     /// If it is another number, or the fault has `nth`, `first` or `probability` already.
     #[track_caller]
     pub fn probability(self, probability: f64) -> Self {
-        assert!(probability > 0.0 && probability <= 1.0, "a probability is above 0 and at most 1");
         self.trigger(Trigger::Probability(probability))
     }
 
@@ -168,9 +156,7 @@ impl Fault<'_> {
 
     #[track_caller]
     fn trigger(self, trigger: Trigger) -> Self {
-        let is_unset = self.plan.trigger == Trigger::Always;
-        assert!(is_unset, "a fault has only one of nth, first and probability: plan two faults");
-        Self { plan: FaultPlan { trigger, ..self.plan }, ..self }
+        Self { plan: expect_valid(self.plan.with_trigger(trigger)), ..self }
     }
 }
 
@@ -183,7 +169,6 @@ impl Fault<'_> {
     /// If the latency is 0.
     #[track_caller]
     pub fn latency(self, latency: Duration) {
-        assert!(!latency.is_zero(), "a latency of 0 does nothing");
         self.add(Action::Latency(latency));
     }
 
@@ -194,8 +179,7 @@ impl Fault<'_> {
 
     /// Responds with 429 and this time to wait, rounded to whole seconds and at least one.
     pub fn rate_limited(self, wait: Duration) {
-        let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
-        self.replace(Replacement::RateLimited(seconds.max(1)));
+        self.replace(Replacement::rate_limited(wait));
     }
 
     /// Responds with any status, headers and body, like a proxy in front of the service. The response contains nothing
@@ -244,7 +228,6 @@ impl Fault<'_> {
     /// If the delay is 0.
     #[track_caller]
     pub fn slow_body(self, each: Duration) {
-        assert!(!each.is_zero(), "a delay of 0 for each chunk does nothing");
         self.replace(Replacement::Corrupted(Corruption::Slow(each)));
     }
 
@@ -253,12 +236,25 @@ impl Fault<'_> {
         self.replace(Replacement::Corrupted(Corruption::Malformed));
     }
 
+    #[track_caller]
     fn replace(self, replacement: Replacement) {
         self.add(Action::Replace(replacement));
     }
 
+    #[track_caller]
     fn add(self, action: Action) {
-        self.recorder.plans().add(FaultPlan { action, ..self.plan });
+        let plan = expect_valid(self.plan.with_action(action));
+        self.recorder.plans().add(plan);
+    }
+}
+
+/// Returns the plan, or fails the test with what is wrong in it.
+#[track_caller]
+fn expect_valid(plan: Result<FaultPlan, FieldFault>) -> FaultPlan {
+    #[expect(clippy::panic, reason = "a test's own fault is wrong; documented")]
+    match plan {
+        Ok(plan) => plan,
+        Err(fault) => panic!("{}", fault.message),
     }
 }
 

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 
 use super::{expect::Expectations, recorded_request::RecordedRequest};
 
-/// Maximum size of all bodies together, so that a long load test does not fill the memory. Beyond it the oldest
-/// records lose their bodies.
+/// Maximum size of all headers and bodies together, so that a long load test does not fill the memory. Beyond it the
+/// oldest records lose theirs.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
 /// The request log of one server.
@@ -27,8 +27,8 @@ struct RingBuffer {
     max_bytes: usize,
     records: VecDeque<RecordedRequest>,
     bytes: usize,
-    /// The number of oldest records that have lost their bodies.
-    without_bodies: usize,
+    /// The number of oldest records that have lost their headers and bodies.
+    without_contents: usize,
 }
 
 impl RequestLog {
@@ -72,7 +72,7 @@ impl RequestLog {
 
 impl RingBuffer {
     fn new(max_records: usize, max_bytes: usize) -> Self {
-        Self { max_records, max_bytes, records: VecDeque::new(), bytes: 0, without_bodies: 0 }
+        Self { max_records, max_bytes, records: VecDeque::new(), bytes: 0, without_contents: 0 }
     }
 
     /// Adds a record, and removes the oldest beyond the limits.
@@ -80,26 +80,33 @@ impl RingBuffer {
         while self.records.len() >= self.max_records {
             let Some(oldest) = self.records.pop_front() else { return };
             self.bytes -= oldest.kept_bytes();
-            self.without_bodies = self.without_bodies.saturating_sub(1);
+            self.without_contents = self.without_contents.saturating_sub(1);
         }
         self.bytes += record.kept_bytes();
         self.records.push_back(record);
         while self.bytes > self.max_bytes {
-            let Some(oldest) = self.records.get_mut(self.without_bodies) else { return };
+            let Some(oldest) = self.records.get_mut(self.without_contents) else { return };
             self.bytes -= oldest.kept_bytes();
-            oldest.drop_bodies();
-            self.without_bodies += 1;
+            oldest.drop_contents();
+            self.without_contents += 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Bytes;
+    use axum::{
+        body::Bytes,
+        http::{HeaderMap, HeaderValue},
+    };
     use chrono::DateTime;
 
     use super::*;
-    use crate::mock::{Body, order_names::OrderNames, recorded_request::MAX_BODY_BYTES};
+    use crate::mock::{
+        Body,
+        order_names::OrderNames,
+        recorded_request::{Headers, MAX_BODY_BYTES},
+    };
 
     fn record(request: &'static str) -> RecordedRequest {
         RecordedRequest {
@@ -110,6 +117,7 @@ mod tests {
             parameter: None,
             api_key: None,
             idempotency_key: None,
+            headers: Headers::default(),
             request: Body::from_bytes(&Bytes::from_static(request.as_bytes())),
             status: None,
             answer: Body::default(),
@@ -143,6 +151,20 @@ mod tests {
             assert_eq!(ring.bytes, held);
             assert!(held <= max_bytes);
         }
+    }
+
+    #[test]
+    fn headers_count_in_bytes_and_are_dropped_with_the_bodies() {
+        let mut headers = HeaderMap::new();
+        headers.append("x-shop", HeaderValue::from_static("1"));
+        headers.append("x-shop", HeaderValue::from_static("2"));
+        let mut ring = RingBuffer::new(9, 40); // each record has 13 bytes of headers, and a body of 20
+        for _ in 0..2 {
+            let headers = Headers::new(&headers, |_, _| None);
+            ring.add(RecordedRequest { headers, ..record(r#"{"some":"twenty so"}"#) });
+        }
+        let kept: Vec<_> = ring.records.iter().map(|one| one.header("X-Shop")).collect();
+        assert_eq!((kept, ring.bytes), (vec![None, Some("1, 2")], 33));
     }
 
     #[test]

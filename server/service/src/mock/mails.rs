@@ -8,6 +8,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, future::BoxFuture};
 use parcelo_domain::mail::MailOutcome;
+use parcelo_types::internal::time;
+use serde::Serialize;
 
 use super::MockServer;
 use crate::mail::{Mail, MailTransport};
@@ -16,12 +18,15 @@ use crate::mail::{Mail, MailTransport};
 const MAX_MAILS: usize = 10_000;
 
 /// An e-mail that the service would have sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReceivedMail {
     /// The part of its Message-ID before the `@`: one for each event and recipient.
     pub id: String,
     /// The time when it was sent, by the server's clock.
+    #[serde(serialize_with = "time::serialize")]
     pub at: DateTime<Utc>,
     /// The recipient's address.
     pub to: String,

@@ -8,6 +8,11 @@ use axum::{
 /// Minimum and maximum status of a final response: 1xx would be followed by another.
 pub(super) const FINAL_STATUSES: (u16, u16) = (200, 999);
 
+/// Returns `true` for the status of a final response.
+pub(super) const fn is_final(status: u16) -> bool {
+    FINAL_STATUSES.0 <= status && status <= FINAL_STATUSES.1
+}
+
 /// A response of the test's choice. A number converts to [`Reply::status`].
 ///
 /// Nothing is added to it except what HTTP requires.
@@ -34,8 +39,7 @@ impl Reply {
     /// If it is not the status of a final response, 200 to 999.
     #[track_caller]
     pub const fn status(status: u16) -> Self {
-        let (min, max) = FINAL_STATUSES;
-        assert!(min <= status && status <= max, "the status of a final response is 200 to 999");
+        assert!(is_final(status), "the status of a final response is 200 to 999");
         Self { status: Some(status), headers: Vec::new(), body: Bytes::new() }
     }
 

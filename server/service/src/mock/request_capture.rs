@@ -9,7 +9,7 @@ use axum::{
     RequestExt,
     body::{Body as HttpBody, Bytes},
     extract::{MatchedPath, RawPathParams, Request},
-    http::HeaderMap,
+    http::{HeaderName, HeaderValue},
 };
 use http_body_util::BodyExt;
 use parcelo_domain::Millis;
@@ -19,8 +19,12 @@ use parcelo_wire::CarrierKey;
 use super::{
     log::RequestLog,
     order_names::OrderNames,
-    recorded_request::{Body, MAX_BODY_BYTES, RecordedRequest},
+    recorded_request::{Body, Headers, MAX_BODY_BYTES, RecordedRequest},
 };
+
+/// The headers whose values are secrets.
+const SECRET_HEADERS: [&str; 5] =
+    ["authorization", "cookie", "proxy-authorization", names::API_KEY, names::CARRIER_KEY];
 
 /// Begins the record of a request with the contents of its head.
 pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedRequest {
@@ -32,7 +36,7 @@ pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedR
     let operation = Operation::ALL.iter().find(is_called).copied();
     let parameter = parameter(request).await;
     let headers = request.headers();
-    let key = header(headers, names::API_KEY).and_then(|text| ApiKey::parse(text).ok());
+    let key = headers.get(names::API_KEY).and_then(parse_api_key);
     let idempotency_key = crate::http::idempotency_key(headers);
     let mut orders = OrderNames::EMPTY;
     orders.add_parameter(parameter.as_deref());
@@ -44,11 +48,11 @@ pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedR
         method: request.method().to_string(),
         path,
         parameter,
-        api_key: key
-            .as_ref()
-            .map(|key| redact_key(key.secret()))
-            .or_else(|| redacted_carrier_key(headers)),
+        api_key: [names::API_KEY, names::CARRIER_KEY]
+            .into_iter()
+            .find_map(|name| redact_key(headers.get(name)?)),
         idempotency_key,
+        headers: Headers::default(),
         request: Body::default(),
         status: None,
         answer: Body::default(),
@@ -63,8 +67,8 @@ async fn parameter(request: &mut Request) -> Option<String> {
     parameters.iter().next().map(|(_, value)| value.to_owned())
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
+fn parse_api_key(value: &HeaderValue) -> Option<ApiKey> {
+    ApiKey::parse(value.to_str().ok()?).ok()
 }
 
 /// The record of a request in flight. It is added to the log on drop, which also happens if the client disconnects
@@ -84,16 +88,17 @@ struct BodyCopy {
 }
 
 impl<'a> RequestCapture<'a> {
-    /// Continues the record of a request: copies the body as it is read.
+    /// Continues the record of a request: copies its headers, and the body as it is read.
     pub(super) fn start(
         log: &'a RequestLog,
-        record: RecordedRequest,
+        mut record: RecordedRequest,
         request: Request,
     ) -> (Self, Request) {
         let body = Arc::default();
         if log.is_off() {
             return (Self { log, record: None, body }, request);
         }
+        record.headers = Headers::new(request.headers(), redact_header);
         let request = request.map(|whole| copy_while_reading(whole, Arc::clone(&body)));
         (Self { log, record: Some(record), body }, request)
     }
@@ -120,16 +125,20 @@ impl Drop for RequestCapture<'_> {
     }
 }
 
-fn redacted_carrier_key(headers: &HeaderMap) -> Option<String> {
-    let key = CarrierKey::parse(header(headers, names::CARRIER_KEY)?).ok()?;
-    Some(redact_key(key.secret()))
+/// Returns the value to show of a header that holds a secret.
+fn redact_header(name: &HeaderName, value: &HeaderValue) -> Option<String> {
+    let is_secret = SECRET_HEADERS.contains(&name.as_str());
+    is_secret.then(|| redact_key(value).unwrap_or_else(|| "…".to_owned()))
 }
 
-/// Returns a key's prefix and last four characters: enough to tell keys apart, too little to use one.
-fn redact_key(key: &str) -> String {
-    let (prefix, random) = key.rsplit_once('_').unwrap_or_default();
+/// Returns the prefix and last four characters of an API key or carrier key: enough to tell keys apart, too little to
+/// use one.
+fn redact_key(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?;
+    let is_key = ApiKey::parse(text).is_ok() || CarrierKey::parse(text).is_ok();
+    let (prefix, random) = text.rsplit_once('_').filter(|_| is_key)?;
     let last = random.get(random.len().saturating_sub(4)..).unwrap_or_default();
-    format!("{prefix}_…{last}")
+    Some(format!("{prefix}_…{last}"))
 }
 
 fn copy_while_reading(body: HttpBody, copy: Arc<Mutex<BodyCopy>>) -> HttpBody {

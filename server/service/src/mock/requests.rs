@@ -1,11 +1,14 @@
 //! Queries of the request log.
 
-use std::{fmt::Write, panic::Location, time::Duration};
+use std::{fmt::Write, panic::Location, sync::Arc, time::Duration};
 
 use parcelo_types::{ApiKey, Operation};
 
 use super::{
-    MockServer, Times, log::RequestLog, recorded_request::RecordedRequest, selection::Selection,
+    MockServer, Times,
+    log::RequestLog,
+    recorded_request::RecordedRequest,
+    selection::{Predicate, Selection},
 };
 
 /// A query of the requests that a server has handled, or was handling when the client disconnected: the newest
@@ -68,6 +71,63 @@ impl Requests<'_> {
     /// ```
     pub fn for_order(self, name: &str) -> Self {
         self.narrow(|selection| Selection { order: Some(name.to_owned()), ..selection })
+    }
+
+    /// Selects only requests with this header, whose name may be in any case, and this value. Credentials are not in
+    /// the log: select a key by [`with_key`](Self::with_key).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), parcelo::Error> {
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = server.client(&server.key().issue());
+    /// client.orders().create(&MockServer::order("SB-SUCCESS-0001")).await?;
+    /// server.requests().with_header("Content-Type", "application/json").assert_count(1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_header(self, name: &str, value: &str) -> Self {
+        let description = format!("with {name}: {value}");
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.add_predicate(description, move |request| {
+            request.header(&name) == Some(value.as_str())
+        })
+    }
+
+    /// Selects only requests for which `predicate` returns `true`. It is called while the log is locked, so it must not
+    /// query the log.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), parcelo::Error> {
+    /// use parcelo_server::mock::{MockServer, RecordedRequest};
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = server.client(&server.key().issue());
+    /// client.orders().create(&MockServer::order("SB-SUCCESS-0001")).await?;
+    /// let is_to_ecuador = |request: &RecordedRequest| {
+    ///     request.request.json().is_some_and(|order| order["receiver"]["address"]["country"] == "EC")
+    /// };
+    /// server.requests().matching(is_to_ecuador).assert_count(1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn matching(
+        self,
+        predicate: impl Fn(&RecordedRequest) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.add_predicate("matching a predicate".to_owned(), predicate)
+    }
+
+    fn add_predicate(
+        mut self,
+        description: String,
+        holds: impl Fn(&RecordedRequest) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.selection.predicates.push(Predicate { description, holds: Arc::new(holds) });
+        self
     }
 
     fn narrow(self, narrow: impl FnOnce(Selection) -> Selection) -> Self {

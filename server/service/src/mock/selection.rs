@@ -1,6 +1,6 @@
 //! A selection of requests in the log.
 
-use std::{collections::VecDeque, fmt};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use parcelo_types::{ApiKey, Operation};
 
@@ -13,6 +13,20 @@ pub(super) struct Selection {
     pub(super) key: Option<ApiKey>,
     /// Any name of an order.
     pub(super) order: Option<String>,
+    pub(super) predicates: Vec<Predicate>,
+}
+
+/// A condition of the test's choice, with its description for messages.
+#[derive(Clone)]
+pub(super) struct Predicate {
+    pub(super) description: String,
+    pub(super) holds: Arc<dyn Fn(&RecordedRequest) -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.description)
+    }
 }
 
 impl Selection {
@@ -47,6 +61,7 @@ impl Selection {
         self.operation.is_none_or(|operation| record.operation == Some(operation))
             && self.key.as_ref().is_none_or(|key| record.key.as_ref() == Some(key))
             && names.is_none_or(|names| names.overlaps(&record.orders))
+            && self.predicates.iter().all(|predicate| (predicate.holds)(record))
     }
 }
 
@@ -70,9 +85,9 @@ impl fmt::Display for Selection {
         if self.key.is_some() {
             f.write_str(" with one key")?;
         }
-        match &self.order {
-            Some(order) => write!(f, " about {order}"),
-            None => Ok(()),
+        if let Some(order) = &self.order {
+            write!(f, " about {order}")?;
         }
+        self.predicates.iter().try_for_each(|predicate| write!(f, " {}", predicate.description))
     }
 }

@@ -8,7 +8,8 @@ use utoipa::{
 };
 
 use super::{
-    requests::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
+    planned_fault::PlannedFault,
+    requests::{ClockMove, KeyToRotate, WantedInbox, WantedKey, WantedStatus},
     responses::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
         ResetDone, SampleOrder, StartedServer, StatusPut, UnusedFaults,
@@ -31,6 +32,24 @@ const OPERATION: QueryParameter =
 const ORDER: QueryParameter = QueryParameter(
     "order",
     "Only requests about this order: its tracking number, external order id or idempotency key.",
+    text_schema,
+);
+
+/// The API key of the listed requests.
+const KEY: QueryParameter =
+    QueryParameter("key", "Only requests with this API key, which must be complete.", text_schema);
+
+/// A header of the listed requests.
+const HEADER: QueryParameter = QueryParameter(
+    "header",
+    "Only requests with this header and value, separated by a colon: `user-agent:shop/2.1`.",
+    text_schema,
+);
+
+/// A value in the body of the listed requests.
+const BODY: QueryParameter = QueryParameter(
+    "body",
+    "Only requests whose JSON has a value, by a JSON pointer: `/receiver/fullName=Ana`.",
     text_schema,
 );
 
@@ -79,7 +98,8 @@ fn faults() -> Vec<Call> {
 
 fn requests() -> Vec<Call> {
     let list = get::<RequestLog>("/requests", "MockListRequests", "List the requests so far");
-    vec![list.query(&[OPERATION, ORDER]).with_refusals(&[ErrorCode::ValidationFailed])]
+    let query = &[OPERATION, ORDER, KEY, HEADER, BODY];
+    vec![list.query(query).with_refusals(&[ErrorCode::ValidationFailed])]
 }
 
 fn data() -> Vec<Call> {

@@ -3,13 +3,13 @@
 
 #[cfg(test)]
 mod document;
+mod planned_fault;
 mod refusals;
 mod requests;
 mod responses;
 #[cfg(test)]
 mod schemas;
 mod servers;
-mod validate;
 
 use std::sync::Arc;
 
@@ -24,10 +24,11 @@ use parcelo_types::{ErrorCode, Language, TrackingNumber};
 
 pub(super) use self::servers::StartServer;
 use self::{
+    planned_fault::PlannedFault,
     refusals::invalid_body,
     requests::{
-        ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        parse_key, read_body, select_requests,
+        ClockMode, ClockMove, KeyToRotate, WantedInbox, WantedKey, WantedStatus, parse_key,
+        read_body, select_requests,
     },
     responses::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
@@ -142,7 +143,8 @@ async fn move_clock(State(state): StateExtractor, request: Request) -> ControlRe
 /// Handles POST faults with a fault such as `{"operation":"CreateOrder","nth":1,"fault":"reset"}`.
 async fn plan_fault(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: PlannedFault = read_body(request, "a fault").await?;
-    validate::plan_fault(&state.server, &requested)?;
+    let plan = requested.plan()?;
+    state.server.recorder.plans().add(plan);
     Ok(list_unused_faults(State(state)).await)
 }
 
@@ -157,10 +159,10 @@ async fn delete_plans(State(state): StateExtractor) -> Response {
     json_ok(&UnusedFaults { unused })
 }
 
-/// Handles GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
+/// Handles GET requests with the log, or with the part of it that the query selects.
 async fn list_requests(State(state): StateExtractor, RawQuery(query): RawQuery) -> ControlResult {
     let requests = select_requests(&state.server, query.as_deref())?;
-    Ok(json_ok(&RequestLog::new(&requests.all())))
+    Ok(json_ok(&RequestLog::new(requests.all())))
 }
 
 /// Handles GET orders/{number} with a valid sample order that has this tracking number.
@@ -201,7 +203,7 @@ async fn rotate_key(State(state): StateExtractor, request: Request) -> ControlRe
 
 /// Handles GET mails with the e-mails that the service would have sent.
 async fn list_mails(State(state): StateExtractor) -> Response {
-    json_ok(&MailsShown::new(state.server.mails()))
+    json_ok(&MailsShown { mails: state.server.mails() })
 }
 
 /// Handles POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.

@@ -1,6 +1,6 @@
 //! The controls' requests. They are parsed strictly, so that a misspelt member is an error instead of having no effect.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
@@ -27,7 +27,7 @@ use crate::{
         MockServer, Requests,
         clock::{add_duration, try_parse_time},
         key::DEFAULT_NAME,
-        reply::FINAL_STATUSES,
+        reply::is_final,
     },
 };
 
@@ -64,75 +64,6 @@ pub(super) enum ClockMode {
     Frozen,
     Ticking,
     System,
-}
-
-/// A fault and the requests that it hits; by default all.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct PlannedFault {
-    #[cfg_attr(test, schema(schema_with = schemas::operations))]
-    pub(super) operation: Option<String>,
-    /// Only this request, counted from 1.
-    #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
-    pub(super) nth: Option<u32>,
-    /// Only this many requests.
-    #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
-    pub(super) first: Option<u32>,
-    /// Each request with this probability. At most one of `nth`, `first` and `probability` may be given.
-    #[cfg_attr(test, schema(exclusive_minimum = 0, maximum = 1))]
-    pub(super) probability: Option<f64>,
-    /// Only requests with this API key.
-    pub(super) key: Option<String>,
-    /// Only requests about this order: its tracking number, external order id or idempotency key.
-    pub(super) order: Option<String>,
-    /// True to execute the operation before the fault.
-    #[serde(default)]
-    pub(super) after_commit: bool,
-    /// The kind of fault.
-    pub(super) fault: FaultKind,
-    /// The duration of a latency or of each chunk of a slow body, above 0, or the wait of a 429, by default 1. Not
-    /// allowed for other kinds.
-    #[cfg_attr(test, schema(minimum = 0))]
-    pub(super) seconds: Option<f64>,
-    #[cfg_attr(test, schema(schema_with = schemas::error_codes))]
-    pub(super) code: Option<String>,
-    /// The status of a reply. Only a reply may have `status`, `headers` and `body`.
-    #[cfg_attr(test, schema(minimum = 200, maximum = 999))]
-    pub(super) status: Option<u16>,
-    /// Header names, each with one or several values.
-    pub(super) headers: Option<BTreeMap<String, HeaderValues>>,
-    /// A string is sent as it is; any other value is sent as JSON.
-    #[cfg_attr(test, schema(value_type = Option<Value>))]
-    pub(super) body: Option<Value>,
-}
-
-/// The value of a header, or its values if it is sent several times.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(untagged)]
-pub(super) enum HeaderValues {
-    One(String),
-    Several(Vec<String>),
-}
-
-/// The kinds of faults.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum FaultKind {
-    Latency,
-    Error,
-    RateLimited,
-    Close,
-    Reset,
-    TruncatedBody,
-    SlowBody,
-    MalformedJson,
-    /// A response with a status, headers and body of the suite's choice, as a proxy might send it.
-    Reply,
-    /// No response; the connection stays open.
-    Hang,
 }
 
 /// An API key to create; by default of the account `default` and for every country.
@@ -275,8 +206,7 @@ impl WantedKey {
 impl WantedInbox {
     /// Checks the request and returns its kinds of events.
     pub(super) fn check(&self) -> Result<WebhookEventKinds, Refusal> {
-        let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
-        if !self.reply.iter().all(is_status) {
+        if !self.reply.iter().all(|status| is_final(*status)) {
             return Err(invalid_body(
                 "reply must be a list of final statuses, 200 to 999",
                 "reply debe ser una lista de estados finales, de 200 a 999",
@@ -300,27 +230,63 @@ impl WantedInbox {
     }
 }
 
-/// Returns the requests of an operation, about an order, or all.
+/// Returns the requests that a query selects; all without one.
 pub(super) fn select_requests<'a>(
     server: &'a MockServer,
     query: Option<&str>,
 ) -> Result<Requests<'a>, Refusal> {
     let (mut requests, mut seen) = (server.requests(), Vec::new());
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let is_new = !seen.contains(&name);
         requests = match &*name {
-            "operation" if !seen.contains(&name) => requests.of(parse_operation(&value)?),
-            "order" if !seen.contains(&name) && !value.is_empty() => requests.for_order(&value),
+            "operation" if is_new => requests.of(parse_operation(&value)?),
+            "order" if is_new && !value.is_empty() => requests.for_order(&value),
+            "key" if is_new => requests.with_key(&parse_key(&value)?),
+            "header" if is_new => with_header(requests, &value)?,
+            "body" if is_new => with_body(requests, &value)?,
             _ => {
-                return Err(invalid_field(
-                    &name,
-                    "the parameters are operation and order, each at most once",
-                    "los parámetros son operation y order, cada uno una vez como máximo",
-                ));
+                let en =
+                    "the parameters are operation, order, key, header and body, each at most once";
+                let es = "los parámetros son operation, order, key, header y body, cada uno una vez como máximo";
+                return Err(invalid_field(&name, en, es));
             }
         };
         seen.push(name);
     }
     Ok(requests)
+}
+
+/// Selects the requests with a header, given as `name:value`.
+fn with_header<'a>(requests: Requests<'a>, condition: &str) -> Result<Requests<'a>, Refusal> {
+    let (name, value) = condition.split_once(':').ok_or_else(|| {
+        let en = "header must be a name and a value, such as user-agent:shop/2.1";
+        invalid_field(
+            "header",
+            en,
+            "header debe ser un nombre y un valor, como user-agent:shop/2.1",
+        )
+    })?;
+    Ok(requests.with_header(name.trim(), value.trim()))
+}
+
+/// Selects the requests whose JSON has a value, by a JSON pointer and the value's text: `/receiver/fullName=Ana`.
+fn with_body<'a>(requests: Requests<'a>, condition: &str) -> Result<Requests<'a>, Refusal> {
+    let split = condition.split_once('=').filter(|(pointer, _)| pointer.starts_with('/'));
+    let (pointer, expected) = split.ok_or_else(|| {
+        invalid_field(
+            "body",
+            "body must be a JSON pointer and a value, such as /receiver/fullName=Ana",
+            "body debe ser un puntero JSON y un valor, como /receiver/fullName=Ana",
+        )
+    })?;
+    let (pointer, expected) = (pointer.to_owned(), expected.to_owned());
+    Ok(requests.matching(move |request| {
+        let body = request.request.json();
+        body.as_ref().and_then(|body| body.pointer(&pointer)).is_some_and(|value| match value {
+            Value::String(text) => *text == expected,
+            other => other.to_string() == expected,
+        })
+    }))
 }
 
 /// Parses an API key, which must be complete.

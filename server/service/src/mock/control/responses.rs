@@ -1,8 +1,6 @@
 //! The controls' responses.
 
-use parcelo_types::{
-    Operation, OrderRequest, ParcelStatus, TrackingNumber, internal::time, model::Deleted,
-};
+use parcelo_types::{OrderRequest, ParcelStatus, TrackingNumber, internal::time, model::Deleted};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -41,39 +39,7 @@ pub(super) struct UnusedFaults {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RequestLog {
     count: usize,
-    requests: Vec<LoggedRequest>,
-}
-
-/// A request and its response.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-struct LoggedRequest {
-    #[cfg_attr(test, schema(format = DateTime))]
-    at: String,
-    /// `null` for a request without an operation, such as a label link.
-    #[cfg_attr(test, schema(required))]
-    operation: Option<&'static str>,
-    method: String,
-    /// The path's pattern; empty if no route matched.
-    path: String,
-    /// The path's parameter: what matched the pattern's braces.
-    #[cfg_attr(test, schema(required))]
-    parameter: Option<String>,
-    /// The key's prefix and last four characters.
-    #[cfg_attr(test, schema(required))]
-    api_key: Option<String>,
-    #[cfg_attr(test, schema(required))]
-    idempotency_key: Option<String>,
-    /// The request's JSON.
-    request: Value,
-    /// `null` if the operation was not executed.
-    #[cfg_attr(test, schema(required))]
-    status: Option<u16>,
-    /// The JSON of the service's response, even if a fault suppressed it.
-    answer: Value,
-    /// Descriptions of the planned faults that were injected.
-    faults: Vec<String>,
+    requests: Vec<RecordedRequest>,
 }
 
 /// Descriptions of writes that were done twice, of unmet expectations and of faults that have hit no request.
@@ -120,42 +86,7 @@ pub(super) struct ResetDone {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct MailsShown {
-    mails: Vec<MailShown>,
-}
-
-/// An e-mail that the service would have sent.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-struct MailShown {
-    /// The part of its Message-ID before the `@`: one for each event and recipient.
-    id: String,
-    #[cfg_attr(test, schema(format = DateTime))]
-    at: String,
-    to: String,
-    subject: String,
-    text: String,
-    html: String,
-    /// `en` or `es`.
-    language: String,
-    /// A POST to it stops the e-mails.
-    unsubscribe_url: String,
-}
-
-impl MailsShown {
-    pub(super) fn new(mails: Vec<ReceivedMail>) -> Self {
-        let mails = mails.into_iter().map(|mail| MailShown {
-            at: time::to_text(mail.at),
-            id: mail.id,
-            to: mail.to,
-            subject: mail.subject,
-            text: mail.text,
-            html: mail.html,
-            language: mail.language,
-            unsubscribe_url: mail.unsubscribe_url,
-        });
-        Self { mails: mails.collect() }
-    }
+    pub(super) mails: Vec<ReceivedMail>,
 }
 
 /// The statuses that a parcel went through.
@@ -217,27 +148,8 @@ impl ClockShown {
 }
 
 impl RequestLog {
-    pub(super) fn new(requests: &[RecordedRequest]) -> Self {
-        let requests: Vec<_> = requests.iter().map(LoggedRequest::new).collect();
+    pub(super) fn new(requests: Vec<RecordedRequest>) -> Self {
         Self { count: requests.len(), requests }
-    }
-}
-
-impl LoggedRequest {
-    fn new(request: &RecordedRequest) -> Self {
-        Self {
-            at: time::to_text(request.at),
-            operation: request.operation.map(Operation::name),
-            method: request.method.clone(),
-            path: request.path.clone(),
-            parameter: request.parameter.clone(),
-            api_key: request.api_key.clone(),
-            idempotency_key: request.idempotency_key.clone(),
-            request: request.request.json().unwrap_or_default(),
-            status: request.status,
-            answer: request.answer.json().unwrap_or_default(),
-            faults: request.faults.clone(),
-        }
     }
 }
 
