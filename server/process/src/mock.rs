@@ -24,6 +24,9 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     if options.no_rate_limit {
         builder = builder.rate_limits(false);
     }
+    if options.production {
+        builder = builder.production();
+    }
     if let Some(url) = &options.base_url {
         builder = builder.base_url(url.as_str());
     }
@@ -117,6 +120,7 @@ fn exit_code(status: ExitStatus) -> u8 {
 
 fn write_ready_file(path: Option<&Path>, url: &str, key: &ApiKey) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    let content = json!({ "sandbox": url, "apiKey": key.secret(), "pid": std::process::id() });
+    let environment = key.environment().code();
+    let content = json!({ environment: url, "apiKey": key.secret(), "pid": std::process::id() });
     write_atomically(path, &content.to_string())
 }

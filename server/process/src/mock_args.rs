@@ -30,6 +30,9 @@ pub(super) struct Mock {
     /// The seed of ids, tracking numbers and keys.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
+    /// Serve production instead of the sandbox: keys are live, and no parcel moves by itself.
+    #[arg(long)]
+    pub(super) production: bool,
     /// Lift the rate limits; a frozen clock lifts them too. A key's own limit always
     /// holds.
     #[arg(long)]

@@ -110,6 +110,14 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
 }
 
 #[tokio::test]
+async fn a_suite_can_have_production_in_place_of_the_sandbox() {
+    let mock = MockProcess::start(&["--production"]);
+    assert!(mock.text("apiKey").starts_with("pk_live_"));
+    let api = Api::new(mock.text("production")).key(mock.text("apiKey"));
+    assert_eq!(api.get("/api/v1/health").await.status, 200);
+}
+
+#[tokio::test]
 async fn keys_are_created_and_webhooks_received() {
     let mock = MockProcess::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let created = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;

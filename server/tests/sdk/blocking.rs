@@ -3,9 +3,8 @@
 use std::{
     io::{self, Read},
     sync::{
-        Arc, LazyLock,
+        Arc,
         atomic::{AtomicUsize, Ordering},
-        mpsc,
     },
     thread,
     time::Duration,
@@ -22,27 +21,18 @@ use parcelo::{
 };
 use parcelo_server::mock::MockServer;
 use parcelo_types::internal::Auth;
-use tokio::runtime::Runtime;
 
 use crate::{
     conformance::order_with_key,
     scripted_transport::{key, number},
 };
 
-/// Starts a server on separate threads, so that a blocked caller does not block it.
-fn server() -> MockServer {
-    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-    let (sender, start) = mpsc::channel();
-    RUNTIME.spawn(async move { sender.send(MockServer::start().await) });
-    start.recv().unwrap()
-}
-
 fn builder(server: &MockServer) -> parcelo::ClientBuilder {
     Client::builder(server.key().issue()).base_url(server.url()).unwrap()
 }
 
 fn start() -> (MockServer, Client) {
-    let server = server();
+    let server = MockServer::start_blocking();
     let client = builder(&server).build().unwrap();
     (server, client)
 }
@@ -250,7 +240,7 @@ fn a_service_that_hangs_times_out() {
 
 #[test]
 fn a_creation_whose_response_was_lost_is_repeated() {
-    let server = server();
+    let server = MockServer::start_blocking();
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
     let count = move |_: &parcelo::calls::Attempt| {

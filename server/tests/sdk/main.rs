@@ -14,5 +14,8 @@ mod conformance;
 mod fault_sweep;
 mod find;
 mod limits;
+mod own_thread;
+mod production;
 #[path = "../../../sdk/tests/client/scripted_transport.rs"]
 mod scripted_transport;
+mod tls;

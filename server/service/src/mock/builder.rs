@@ -13,9 +13,10 @@ use axum::{
     middleware::{Next, from_fn},
     response::Response,
 };
-use parcelo_domain::{Secrets, site::local_url};
+use parcelo_domain::{Secrets, site::local_url, webhooks::WebhookAllowance};
 use parcelo_store::Store;
 use parcelo_system::ids::Ids;
+use parcelo_types::Environment;
 
 use super::{
     Clock, MockServer, bind_free_port, control, expect_stored, fault_layer::Recorder,
@@ -40,6 +41,9 @@ pub struct Builder {
     base_url: Option<String>,
     limits: Option<bool>,
     verifies_on_drop: bool,
+    environment: Environment,
+    #[cfg(feature = "tls")]
+    tls: bool,
     #[cfg(feature = "postgres")]
     postgres: Option<parcelo_store::Address>,
 }
@@ -54,6 +58,9 @@ impl Builder {
             base_url: None,
             limits: None,
             verifies_on_drop: false,
+            environment: Environment::Sandbox,
+            #[cfg(feature = "tls")]
+            tls: false,
             #[cfg(feature = "postgres")]
             postgres: None,
         }
@@ -95,6 +102,38 @@ impl Builder {
     #[must_use]
     pub fn verify_on_drop(self) -> Self {
         Self { verifies_on_drop: true, ..self }
+    }
+
+    /// Makes it production instead of the sandbox: its keys start with `pk_live_` and generated tracking numbers with
+    /// the country's code, and no parcel moves by itself: [`MockServer::put_status`] reports events as a carrier
+    /// does. Webhooks may be sent to this machine nevertheless. As in production, a reset deletes no data.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use parcelo::ParcelStatus;
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::builder().production().start().await;
+    /// let number = server.seed_parcels(1).await.remove(0);
+    /// assert!(number.as_str().starts_with("EC"));
+    /// server.put_status(&number, ParcelStatus::Delivered).await?;
+    /// assert!(server.key().issue().secret().starts_with("pk_live_"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn production(self) -> Self {
+        Self { environment: Environment::Production, ..self }
+    }
+
+    /// Serves https instead of http, with a [certificate](MockServer::certificate_pem) that is made at the start, for
+    /// `127.0.0.1` and `localhost`. Clients that offer HTTP/2 (ALPN) get it; there, a fault that ends a connection ends
+    /// only the request's stream.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(self) -> Self {
+        Self { tls: true, ..self }
     }
 
     /// Keeps the data in an empty PostgreSQL database, for this repository's tests of the whole service on that engine.
@@ -149,19 +188,25 @@ impl Builder {
         let further = start_further(Self { base_url: None, ..self.clone() }, address.ip());
         let server = Arc::new(self.build(local_url(bound)).await);
         let routes = control::add_to(server.routes(), Arc::clone(&server), further);
-        let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
+        // Over TLS the certificate has the names that can be called.
+        let is_fixed = has_base_url || server.url().starts_with("https:");
+        let routes = if is_fixed { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.serve_on(socket, routes);
         Ok((server, bound.port()))
     }
 
     async fn build(self, url: String) -> MockServer {
+        #[cfg(feature = "tls")]
+        let url = if self.tls { url.replacen("http:", "https:", 1) } else { url };
         let ids = Arc::new(Ids::seeded(self.seed));
         let clock = Arc::new(MovableClock::new(&self.clock));
         let base_url = self.base_url.as_ref().unwrap_or(&url);
         let store = self.create_store(ids.array()).await;
         let mut settings = Settings::new(base_url, Secrets::derive(&store.secret()));
         settings.limits.enforced = self.limits.unwrap_or(clock.is_running());
-        settings.webhooks.sandbox_loopback = true;
+        // A test's receivers are on this machine; production allows that only with all private addresses.
+        let private = self.environment == Environment::Production;
+        settings.webhooks = WebhookAllowance { private, sandbox_loopback: true };
         let now: Arc<dyn parcelo_system::clock::Clock> = clock.clone();
         let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
@@ -182,6 +227,10 @@ impl Builder {
             stop,
             sends_webhooks,
             verifies_on_drop,
+            environment: self.environment,
+            own_runtime: None,
+            #[cfg(feature = "tls")]
+            tls: self.tls.then(super::tls::Tls::generate),
         }
     }
 }

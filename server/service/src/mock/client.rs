@@ -57,6 +57,13 @@ impl MockServer {
     pub fn client_builder(&self, key: &ApiKey) -> ClientBuilder {
         #[expect(clippy::expect_used, reason = "the server's own address is valid")]
         let builder = Client::builder(key.clone()).base_url(self.url()).expect("a valid address");
+        #[cfg(feature = "tls")]
+        #[expect(clippy::expect_used, reason = "the server's own certificate is one")]
+        let builder = if self.tls.is_some() {
+            builder.root_certificate(self.certificate_pem()).expect("a certificate")
+        } else {
+            builder
+        };
         builder.service_clock(self.clock().reader())
     }
 

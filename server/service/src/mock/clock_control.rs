@@ -163,8 +163,11 @@ impl<'a> ClockControl<'a> {
 
     /// Sends every webhook and e-mail that is due, and waits for the responses.
     pub(super) async fn deliver(&self) {
-        expect_stored(self.0.mail_sender.send_due().await);
-        expect_stored(self.0.dispatcher.deliver_due().await);
+        let send = async {
+            expect_stored(self.0.mail_sender.send_due().await);
+            expect_stored(self.0.dispatcher.deliver_due().await);
+        };
+        self.0.in_own_runtime(send).await;
     }
 
     async fn next_due(&self, target: Millis) -> Option<Millis> {

@@ -20,10 +20,7 @@ use parcelo_domain::{
     webhooks::{AllowedHosts, WebhookEventKinds},
 };
 use parcelo_system::clock::Clock as _;
-use parcelo_types::{
-    Environment,
-    model::{EventData, StatusChange, WebhookEvent},
-};
+use parcelo_types::model::{EventData, StatusChange, WebhookEvent};
 use tokio::sync::watch;
 
 use super::{
@@ -136,7 +133,7 @@ impl<'a> InboxBuilder<'a> {
     ///
     /// If no port of `127.0.0.1` can be bound.
     pub async fn start(self) -> Inbox {
-        let (socket, url) = bind_free_port().await;
+        let (socket, url) = self.server.in_own_runtime(bind_free_port()).await;
         let url = format!("{url}/");
         let (server, replies, max_wait) =
             (self.server, Mutex::new(self.replies.clone()), self.max_wait);
@@ -151,6 +148,7 @@ impl<'a> InboxBuilder<'a> {
             let receiver = Arc::clone(&receiver);
             move |request| async move { receiver.receive(request).await }
         });
+        let _entered = server.enter_own_runtime();
         let listener = Listener::start(socket, routes, server.stop.clone());
         server.send_webhooks();
         Inbox { receiver, url, listener, service: Arc::clone(&server.service), max_wait }
@@ -202,7 +200,7 @@ impl<'a> InboxBuilder<'a> {
         let now = server.clock.now();
         let endpoint = async {
             let account = store.account(&account, public_id("acc", ids.ulid(now)), now).await?;
-            let tenant = Tenant { account, environment: Environment::Sandbox };
+            let tenant = Tenant { account, environment: server.environment };
             let request = EndpointRequest {
                 tenant,
                 url,
@@ -218,6 +216,8 @@ impl<'a> InboxBuilder<'a> {
 impl MockServer {
     /// Starts the task that sends webhooks, once for all inboxes.
     fn send_webhooks(&self) {
+        // On the runtime of a test it would end with that test, and the next one would get no webhooks.
+        let _entered = self.enter_own_runtime();
         let dispatcher = Arc::clone(&self.dispatcher);
         if self.sends_webhooks.swap(true, Ordering::Relaxed) {
             // Events that are waiting go to the new receiver. A store in memory does not fail.

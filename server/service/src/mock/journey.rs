@@ -66,7 +66,7 @@ impl ClockControl<'_> {
         let mut fired = Vec::new();
         loop {
             let store = self.0.service.store();
-            let found = expect_stored(store.parcel(Environment::Sandbox, number).await);
+            let found = expect_stored(store.parcel(self.0.environment, number).await);
             let parcel = found.ok_or_else(|| AdvanceError::ParcelNotFound(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
@@ -79,16 +79,28 @@ impl ClockControl<'_> {
 
 fn no_further_step_error(parcel: &ParcelRow) -> AdvanceError {
     let number = parcel.tracking_number.clone();
-    let why = match journey_prefix(number.as_str()) {
+    let environment = parcel.tenant.environment;
+    let prefix = journey_prefix(number.as_str()).filter(|_| environment == Environment::Sandbox);
+    let why = match prefix {
         Some(prefix) => format!("the journey {prefix} is over; change the status with put_status"),
-        None => NO_JOURNEY.to_owned(),
+        None => no_journey(environment).to_owned(),
     };
     AdvanceError::NoFurtherStep { number, status: parcel.state.into(), why }
 }
 
-const NO_JOURNEY: &str = "its tracking number has no prefix of a simulated journey. Use one that starts with \
-                          SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
-                          order), or change the status with put_status";
+/// Returns the reason why a parcel without a journey does not move, and what to do instead.
+const fn no_journey(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Sandbox => {
+            "its tracking number has no prefix of a simulated journey. Use one that starts with \
+             SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
+             order), or change the status with put_status"
+        }
+        Environment::Production => {
+            "production has no simulated journeys. Change the status with put_status"
+        }
+    }
+}
 
 /// Returns the prefix of the journey that a tracking number selects.
 fn journey_prefix(number: &str) -> Option<&'static str> {
@@ -108,15 +120,18 @@ pub(super) fn hints(service: &Service) -> Vec<String> {
 #[derive(Default)]
 struct StalledParcels {
     without_journey: Vec<TrackingNumber>,
+    /// The reason why these do not move; a server has one environment.
+    why: &'static str,
     /// The parcels that have a next step, with its time.
     waiting: Vec<(TrackingNumber, Millis)>,
 }
 
 async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, StoreError> {
     let (store, mut stalled) = (service.store(), StalledParcels::default());
-    for CreationRecord { number, .. } in store.creations().await? {
+    for CreationRecord { tenant, number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
-        let Some(parcel) = store.parcel(Environment::Sandbox, &number).await? else { continue };
+        let Some(parcel) = store.parcel(tenant.environment, &number).await? else { continue };
+        stalled.why = no_journey(tenant.environment);
         match parcel.step {
             Some(step) => stalled.waiting.push((number, step.due)),
             None if parcel.state == State::LabelGenerated => stalled.without_journey.push(number),
@@ -130,7 +145,7 @@ impl StalledParcels {
     fn hints(&self, now: Millis) -> Vec<String> {
         let without_journey = (!self.without_journey.is_empty()).then(|| {
             let numbers = list_first(&self.without_journey);
-            format!("{numbers} will not move: {NO_JOURNEY}")
+            format!("{numbers} will not move: {}", self.why)
         });
         let waiting = (!self.waiting.is_empty()).then(|| {
             let steps: Vec<_> =

@@ -8,7 +8,7 @@ use parcelo_domain::{
     credentials::{ApiKeyRecord, Countries},
 };
 use parcelo_system::clock::Clock as _;
-use parcelo_types::{ApiKey, CountryCode, Environment};
+use parcelo_types::{ApiKey, CountryCode};
 use parcelo_wire::CarrierKey;
 
 use super::{MockServer, expect_stored, sync::block_on};
@@ -28,7 +28,7 @@ pub struct KeyBuilder<'a> {
 
 impl<'a> KeyBuilder<'a> {
     pub(super) fn new(server: &'a MockServer) -> Self {
-        let request = NewKeyRequest::unrestricted("default", Environment::Sandbox, DEFAULT_NAME);
+        let request = NewKeyRequest::unrestricted("default", server.environment, DEFAULT_NAME);
         Self { server, request, revoked: false }
     }
 
@@ -132,7 +132,7 @@ impl MockServer {
     /// Issues another key of the carrier with this name.
     pub(super) fn issue_carrier_key(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
-        let created = issuer.issue(name, Environment::Sandbox, self.clock.now());
+        let created = issuer.issue(name, self.environment, self.clock.now());
         expect_stored(block_on(created))
     }
 
@@ -168,7 +168,7 @@ impl MockServer {
     /// Gives a key a new secret like [`MockServer::rotate_key`]; returns `None` if the key does not work.
     pub(super) fn try_rotate_key(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let caller =
-            block_on(self.service.authenticate(Environment::Sandbox, Some(key.secret()))).ok()?;
+            block_on(self.service.authenticate(self.environment, Some(key.secret()))).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match block_on(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
             RotationOutcome::Done(key, _) => Some(key),

@@ -24,6 +24,7 @@ mod log;
 mod mails;
 mod movable_clock;
 mod order_names;
+mod own_thread;
 mod recorded_request;
 mod reply;
 mod request_capture;
@@ -36,6 +37,8 @@ mod snapshot;
 mod status;
 mod sync;
 mod times;
+#[cfg(feature = "tls")]
+mod tls;
 mod verify;
 
 use std::{
@@ -46,7 +49,7 @@ use std::{
 use axum::Router;
 use parcelo_system::ids::Ids;
 use parcelo_types::Environment;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, runtime::Handle};
 
 pub use builder::Builder;
 pub use clock::Clock;
@@ -76,7 +79,7 @@ use crate::{
 };
 pub use parcelo_domain::sample;
 
-/// An embedded server: the sandbox, on `127.0.0.1` and a free port.
+/// An embedded server on `127.0.0.1` and a free port: the sandbox, unless [`Builder::production`] says otherwise.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -103,6 +106,11 @@ pub struct MockServer {
     /// `true` once the task that sends webhooks was started.
     sends_webhooks: AtomicBool,
     verifies_on_drop: bool,
+    environment: Environment,
+    /// The runtime of a server that [`Builder::start_blocking`] started.
+    own_runtime: Option<Handle>,
+    #[cfg(feature = "tls")]
+    tls: Option<tls::Tls>,
 }
 
 impl MockServer {
@@ -120,7 +128,7 @@ impl MockServer {
     #[doc(hidden)]
     pub fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
-        Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
+        Api { service: Arc::clone(&self.service), environment: self.environment, ready }
     }
 
     /// Returns the service as a router, for `tower`'s `oneshot` or for nesting in another router. Requests are logged
@@ -130,14 +138,19 @@ impl MockServer {
     }
 
     fn serve_on(&self, socket: TcpListener, routes: Router) {
+        let (service, mail_sender) = (Arc::clone(&self.service), Arc::clone(&self.mail_sender));
+        tokio::spawn(run_ticker(service, mail_sender, Arc::clone(&self.clock), self.stop.clone()));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            tls.listen(socket, routes, self.stop.clone());
+            return;
+        }
         // Dropping the listener detaches its task, which ends with `stop`.
         drop(Listener::start_on::<breakable_stream::BreakableStream>(
             socket,
             routes,
             self.stop.clone(),
         ));
-        let (service, mail_sender) = (Arc::clone(&self.service), Arc::clone(&self.mail_sender));
-        tokio::spawn(run_ticker(service, mail_sender, Arc::clone(&self.clock), self.stop.clone()));
     }
 
     /// Stops listening; its tasks end.

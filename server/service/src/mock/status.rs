@@ -66,7 +66,7 @@ impl MockServer {
     ) -> Result<Vec<ParcelStatus>, SetStatusError> {
         let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
-        let found = self.service.store().parcel(parcelo_types::Environment::Sandbox, number).await;
+        let found = self.service.store().parcel(self.environment, number).await;
         let parcel = expect_stored(found);
         let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;
         let path =
