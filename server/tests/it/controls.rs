@@ -11,7 +11,7 @@ use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, HttpResponse, order, send, try_send},
+    api::{Api, HttpResponse, order, order_with_number, send, try_send},
     deliveries::Receiver,
     running::BINARY,
     waiting::until,
@@ -199,15 +199,23 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
     let api = start(Clock::system()).await;
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
     let handler = Receiver::start().await;
-    let asked = json!({ "url": handler.url, "events": ["parcel.created"] });
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let asked = json!({ "url": handler.url, "events": ["parcel.created"], "secret": secret });
     let response = post(&api, "webhooks", &asked).await.json();
-    assert_eq!(response["url"], handler.url);
-    let secret = response["secret"].as_str().unwrap();
+    assert_eq!(response, json!({ "url": handler.url, "secret": secret }));
     api.clone().key(&key).create_parcel(&order("handler-0001")).await;
     handler.wait_for(|came| came.len() == 2).await;
     let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
     assert_eq!(kinds, [EventKind::ParcelCreated, EventKind::ParcelStatusChanged]);
-    // The inbox can replace it again, and has a different secret.
+    let list = async || api.get("/__mock/webhooks").await.json()["deliveries"].clone();
+    until("the responses arrive", async || list().await[1].is_object()).await;
+    let listed = list().await;
+    let delivery = &listed[0];
+    assert_eq!((&delivery["status"], &delivery["answer"]), (&json!(204), &json!("")));
+    assert_eq!(delivery["headers"]["webhook-id"], delivery["id"]);
+    assert_eq!(delivery["body"]["event"], "parcel.created");
+    assert_eq!(delivery.get("verified"), None, "only the inbox verifies: {delivery}");
+    // The inbox can replace it again, and shows no secret.
     let inbox = post(&api, "webhooks", &json!({})).await.json();
     assert_eq!(inbox.get("secret"), None, "{inbox}");
 }
@@ -216,9 +224,10 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
 async fn a_handler_that_webhooks_cannot_reach_is_refused() {
     let api = start_frozen().await;
     for (wrong, field, word) in [
-        (json!({ "url": "ftp://127.0.0.1/" }), "body", "http"),
-        (json!({ "url": "http://10.0.0.1/" }), "body", "not a public one"),
-        (json!({ "url": "nowhere" }), "body", "a full URL"),
+        (json!({ "url": "ftp://127.0.0.1/" }), "url", "http"),
+        (json!({ "url": "nowhere" }), "url", "a full URL"),
+        (json!({ "url": "http://127.0.0.1:1/", "secret": "whsec_c2hvcnQ=" }), "body", "24-64"),
+        (json!({ "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }), "secret", "url"),
         (json!({ "url": "http://127.0.0.1:1/", "reply": [503] }), "body", "reply"),
         (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),
         (json!({ "urls": [] }), "body", "urls"),
@@ -228,6 +237,51 @@ async fn a_handler_that_webhooks_cannot_reach_is_refused() {
         let text = response.text();
         assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
     }
+}
+
+#[tokio::test]
+async fn webhooks_go_to_peers_with_private_addresses() {
+    let api = start_frozen().await;
+    for url in ["http://10.0.0.1/hooks", "http://[fd00::1]/hooks", "http://shop:3000/hooks"] {
+        let response = post(&api, "webhooks", &json!({ "url": url })).await;
+        assert_eq!((response.status, &response.json()["url"]), (200, &json!(url)));
+    }
+}
+
+#[tokio::test]
+async fn an_ineffective_fault_of_webhooks_is_refused() {
+    let api = start_frozen().await;
+    for (wrong, field, word) in [
+        (json!({ "fault": "reorder" }), "seconds", "above 0"),
+        (json!({ "fault": "delay", "seconds": 0 }), "seconds", "above 0"),
+        (json!({ "fault": "duplicate", "seconds": 5 }), "seconds", "leave them out"),
+        (json!({ "fault": "lost" }), "body", "wrongSignature"),
+        (json!({ "fault": "duplicate", "nth": 1 }), "body", "nth"),
+    ] {
+        let response = post(&api, "webhooks/faults", &wrong).await;
+        assert_eq!(response.refusal(), (400, "VALIDATION_FAILED"), "{wrong}");
+        let text = response.text();
+        assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
+    }
+    assert_eq!(post(&api, "webhooks/rotate", &json!({})).await.status, 404, "no endpoint");
+}
+
+#[tokio::test]
+async fn a_planned_fault_of_webhooks_hits_the_first_attempt_of_every_event_until_it_is_deleted() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    post(&api, "webhooks", &json!({ "reply": [400] })).await;
+    post(&api, "webhooks/faults", &json!({ "fault": "wrongSignature" })).await;
+    let verified = async |order: &str| {
+        api.clone().key(&key).create_parcel(&order_with_number(order, order)).await;
+        post(&api, "clock", &json!({ "advance": 10 })).await;
+        let shown = api.get("/__mock/webhooks").await.json();
+        let all = shown["deliveries"].as_array().unwrap();
+        all.iter().map(|delivery| delivery["verified"].as_bool().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(verified("SB-NORMAL-0001").await, [false, true]);
+    assert_eq!(send(api.request("DELETE", "/__mock/webhooks/faults")).await.status, 200);
+    assert_eq!(verified("SB-NORMAL-0002").await, [false, true, true]);
 }
 
 /// Starts a further server, and returns its response and an API with its key.

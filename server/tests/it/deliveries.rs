@@ -78,7 +78,7 @@ impl Receiver {
     }
 }
 
-async fn serve_routes(socket: TcpListener, routes: Router) {
+pub(crate) async fn serve_routes(socket: TcpListener, routes: Router) {
     let stop = parcelo_server::internals::Stop::default();
     parcelo_server::internals::Listener::start(socket, routes, stop).finish().await;
 }

@@ -64,4 +64,5 @@ mod verify;
 mod void;
 #[path = "../waiting/mod.rs"]
 mod waiting;
+mod webhook_chaos;
 mod webhooks;

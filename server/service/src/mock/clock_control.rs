@@ -178,7 +178,7 @@ impl<'a> ClockControl<'a> {
             service.next_mail_due().await,
         ]
         .map(expect_stored);
-        let now = self.clock().now();
-        due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()
+        let (now, held) = (self.clock().now(), self.0.dispatcher.next_held_due());
+        due.into_iter().flatten().chain(held).filter(|due| now < *due && *due <= target).min()
     }
 }

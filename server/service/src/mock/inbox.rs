@@ -13,29 +13,27 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use parcelo::webhook::{ID, Secret, Webhook, WebhookError};
-use parcelo_domain::{
-    Tenant,
-    audit::Actor,
-    ids::public_id,
-    webhooks::{AllowedHosts, WebhookEventKinds},
-};
+use parcelo_domain::{Tenant, audit::Actor, ids::public_id, webhooks::WebhookEventKinds};
+use parcelo_store::StoreError;
 use parcelo_system::clock::Clock as _;
 use parcelo_types::model::{EventData, StatusChange, WebhookEvent};
 use tokio::sync::watch;
 
 use super::{
-    MockServer, Reply, bind_free_port, journey, movable_clock::MovableClock, sync::block_on,
+    MockServer, Reply, bind_free_port, journey,
+    movable_clock::MovableClock,
+    sync::block_on,
+    webhook_chaos::{ChaosDispatcher, push_delivery},
 };
 use crate::{
     http::{Listener, Stop, read_body},
     service::{EndpointError, EndpointRequest, Endpoints, Service},
-    webhook::WebhookDispatcher,
 };
 
 /// Maximum time that a test waits for an event, in real time, unless it sets another.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of deliveries that are kept, the newest.
-const MAX_DELIVERIES: usize = 10_000;
+/// The account whose events a receiver gets, unless it sets another.
+pub(super) const DEFAULT_ACCOUNT: &str = "default";
 /// Maximum size of a body that is read: 256 KiB, far above any webhook of the service.
 const MAX_DELIVERY_BYTES: usize = 256 * 1024;
 
@@ -83,14 +81,20 @@ pub struct InboxBuilder<'a> {
     replies: VecDeque<Reply>,
     account: String,
     kinds: WebhookEventKinds,
+    secret: Option<Secret>,
     max_wait: Duration,
 }
 
 impl<'a> InboxBuilder<'a> {
     pub(super) fn new(server: &'a MockServer) -> Self {
-        let account = "default".to_owned();
-        let kinds = WebhookEventKinds::default();
-        Self { server, replies: VecDeque::new(), account, kinds, max_wait: WAIT_TIMEOUT }
+        Self {
+            server,
+            replies: VecDeque::new(),
+            account: DEFAULT_ACCOUNT.to_owned(),
+            kinds: WebhookEventKinds::default(),
+            secret: None,
+            max_wait: WAIT_TIMEOUT,
+        }
     }
 
     /// Sets the responses to the first deliveries, in order. All later ones are 200.
@@ -121,6 +125,13 @@ impl<'a> InboxBuilder<'a> {
         self
     }
 
+    /// Sets the secret that signs its webhooks, in place of a generated one. If the account's endpoint has another one
+    /// already, it is rotated: the old one also signs for 24 hours.
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
     /// Sets the maximum time that the receiver's `wait_for` and `wait_for_event` wait, in real time; 5 s by default.
     pub const fn wait_at_most(mut self, max_wait: Duration) -> Self {
         self.max_wait = max_wait;
@@ -138,7 +149,7 @@ impl<'a> InboxBuilder<'a> {
         let (server, replies, max_wait) =
             (self.server, Mutex::new(self.replies.clone()), self.max_wait);
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let secret = self.set_endpoint(url.clone()).expect("an address of this machine");
+        let secret = block_on(self.set_endpoint(url.clone())).expect("an address of this machine");
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
         let webhook = Webhook::new([secret]).expect("a secret");
         let clock = Arc::clone(&server.clock);
@@ -171,9 +182,11 @@ impl<'a> InboxBuilder<'a> {
     /// # }
     /// ```
     ///
+    /// [`Webhooks::deliveries`](super::Webhooks::deliveries) returns what was sent, and the responses.
+    ///
     /// # Panics
     ///
-    /// If it is not an http or https address of this machine or of a public host.
+    /// If it is not an http or https address.
     pub fn send_to(self, url: &str) -> Secret {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
         let secret = self.try_send_to(url).expect("an address that webhooks can be sent to");
@@ -183,7 +196,7 @@ impl<'a> InboxBuilder<'a> {
     /// Makes your own receiver the endpoint, like [`InboxBuilder::send_to`], at an address that may be wrong.
     pub(super) fn try_send_to(self, url: &str) -> Result<Secret, EndpointError> {
         let server = self.server;
-        let secret = self.set_endpoint(url.to_owned())?;
+        let secret = block_on(self.set_endpoint(url.to_owned()))?;
         server.send_webhooks();
         Ok(secret)
     }
@@ -194,26 +207,32 @@ impl<'a> InboxBuilder<'a> {
         self
     }
 
-    fn set_endpoint(self, url: String) -> Result<Secret, EndpointError> {
-        let Self { server, account, kinds, .. } = self;
-        let (store, ids) = (server.service.store(), &server.ids);
-        let now = server.clock.now();
-        let endpoint = async {
-            let account = store.account(&account, public_id("acc", ids.ulid(now)), now).await?;
-            let tenant = Tenant { account, environment: server.environment };
-            let request = EndpointRequest {
-                tenant,
-                url,
-                kinds,
-                allowed_hosts: AllowedHosts::PublicAndLoopback,
-            };
-            Endpoints { store, ids, by: Actor::Server.at(now) }.set(request, now).await
-        };
-        Ok(block_on(endpoint)?.secret)
+    async fn set_endpoint(self, url: String) -> Result<Secret, EndpointError> {
+        let Self { server, account, kinds, secret: own, .. } = self;
+        let (store, now) = (server.service.store(), server.clock.now());
+        let tenant = server.tenant(&account).await?;
+        let allowed_hosts = server.service.settings().allowed_hosts(tenant.environment);
+        let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
+        let by = Actor::Server.at(now);
+        let endpoints = Endpoints { store, ids: &server.ids, by: by.clone() };
+        let Some(own) = own else { return Ok(endpoints.set(request, now).await?.secret) };
+        let (endpoint, _) = endpoints.upsert_with_secret(request, own.clone(), now).await?;
+        if endpoint.secret.as_bytes() != own.as_bytes() {
+            store.rotate_secret(tenant, (None, own.clone()), now, &by).await?;
+        }
+        Ok(own)
     }
 }
 
 impl MockServer {
+    /// Returns an account in the server's environment. It is created if it does not exist.
+    pub(super) async fn tenant(&self, account: &str) -> Result<Tenant, StoreError> {
+        let now = self.clock.now();
+        let id = public_id("acc", self.ids.ulid(now));
+        let account = self.service.store().account(account, id, now).await?;
+        Ok(Tenant { account, environment: self.environment })
+    }
+
     /// Starts the task that sends webhooks, once for all inboxes.
     fn send_webhooks(&self) {
         // On the runtime of a test it would end with that test, and the next one would get no webhooks.
@@ -231,7 +250,7 @@ impl MockServer {
 
 /// Sends at each change of the outbox and at each tick of the clock.
 async fn run_dispatcher(
-    dispatcher: Arc<WebhookDispatcher>,
+    dispatcher: Arc<ChaosDispatcher>,
     service: Arc<Service>,
     clock: Arc<MovableClock>,
     stop: Stop,
@@ -275,14 +294,6 @@ impl Receiver {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
     }
-}
-
-/// Adds a delivery, and removes the oldest if there are too many.
-fn push_delivery(all: &mut VecDeque<Received>, delivery: Received) {
-    if all.len() == MAX_DELIVERIES {
-        all.pop_front();
-    }
-    all.push_back(delivery);
 }
 
 /// A receiver of webhooks. It keeps the newest 10,000 deliveries.
@@ -366,6 +377,7 @@ fn events(received: &VecDeque<Received>) -> Vec<WebhookEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mock::webhook_chaos::MAX_DELIVERIES;
 
     #[test]
     fn a_full_inbox_removes_the_oldest() {

@@ -40,6 +40,8 @@ mod times;
 #[cfg(feature = "tls")]
 mod tls;
 mod verify;
+mod webhook_chaos;
+mod webhooks;
 
 use std::{
     fmt,
@@ -69,13 +71,14 @@ pub use responder::Responder;
 pub use snapshot::Snapshot;
 pub use status::SetStatusError;
 pub use times::Times;
+pub use webhook_chaos::WebhookDelivery;
+pub use webhooks::Webhooks;
 
 pub use crate::service::Fired;
 use crate::{
     http::{Api, Listener, Stop},
     mail::MailSender,
     service::Service,
-    webhook::WebhookDispatcher,
 };
 pub use parcelo_domain::sample;
 
@@ -95,7 +98,7 @@ pub use parcelo_domain::sample;
 #[derive(Debug)]
 pub struct MockServer {
     service: Arc<Service>,
-    dispatcher: Arc<WebhookDispatcher>,
+    dispatcher: Arc<webhook_chaos::ChaosDispatcher>,
     mail_sender: Arc<MailSender>,
     mail_inbox: Arc<mails::MailInbox>,
     ids: Arc<Ids>,

@@ -62,18 +62,21 @@ impl MockServer {
         );
         expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();
+        self.dispatcher.forget_events();
         self.ids.resume_from(&snapshot.ids);
         self.clock.restore(snapshot.clock);
     }
 
     /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, the e-mails of [`MockServer::mails`]
-    /// and all planned faults. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
+    /// and all planned faults, those of webhooks too. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
     ///
     /// # Panics
     ///
     /// Never: a store in memory does not fail.
     pub async fn reset(&self) -> Deleted {
         self.faults().clear();
+        self.webhooks().clear_fault();
+        self.dispatcher.forget_events();
         self.mail_inbox.clear();
         expect_stored(self.service.store().reset_all().await)
     }

@@ -13,6 +13,7 @@ use parcelo_domain::{
     },
 };
 use parcelo_store::{Settled, StoreError};
+use ulid::Ulid;
 
 use super::{Refusal, Service};
 
@@ -45,6 +46,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// Returns the event that it is about.
+    pub const fn event(&self) -> Ulid {
+        self.lease.attempt.event
+    }
+
     /// Returns the tenant whose webhook it is for.
     pub const fn tenant(&self) -> Tenant {
         self.lease.tenant

@@ -95,9 +95,18 @@ impl Endpoints<'_> {
         request: EndpointRequest,
         now: Millis,
     ) -> Result<(Endpoint, bool), EndpointError> {
+        self.upsert_with_secret(request, Secret::from_random(&self.ids.array()), now).await
+    }
+
+    /// Sets a tenant's endpoint up or changes it, like [`Self::upsert`]. A new one has this secret.
+    pub async fn upsert_with_secret(
+        &self,
+        request: EndpointRequest,
+        new_secret: Secret,
+        now: Millis,
+    ) -> Result<(Endpoint, bool), EndpointError> {
         let EndpointRequest { tenant, url, kinds, allowed_hosts } = request;
         check_url(&url, allowed_hosts)?;
-        let new_secret = Secret::from_random(&self.ids.array());
         let endpoint = Endpoint {
             tenant,
             url,

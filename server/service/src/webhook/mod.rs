@@ -24,7 +24,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
-use self::send::HttpTransport;
+pub(crate) use self::send::HttpTransport;
 use crate::service::{Delivery, LeasedEvent, Service};
 
 /// Interval at which the outbox is polled, for retries that become due and for events that another process (an admin

@@ -31,7 +31,7 @@ const MAX_RESPONSE_BYTES: usize = 16 * 1_024;
 /// The transport over HTTP. It has a client for each set of allowed hosts, created with the first message, since
 /// most embedded servers send none.
 #[derive(Debug, Default)]
-pub(super) struct HttpTransport(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
+pub(crate) struct HttpTransport(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
 
 impl WebhookTransport for HttpTransport {
     fn send<'a>(

@@ -9,17 +9,21 @@ use utoipa::{
 
 use super::{
     planned_fault::PlannedFault,
-    requests::{ClockMove, KeyToRotate, WantedInbox, WantedKey, WantedStatus},
+    requests::{ClockMove, KeyToRotate, WantedKey, WantedStatus},
     responses::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
-        ResetDone, SampleOrder, StartedServer, StatusPut, UnusedFaults,
+        ResetDone, RotatedSecret, SampleOrder, StartedServer, StatusPut, UnusedFaults,
     },
     schemas::operation_names,
     servers::WantedServer,
+    webhooks::WantedInbox,
 };
-use crate::http::{
-    call::{self, Call},
-    operation_doc::{self, QueryParameter, ResponseDoc, Schemas, text_schema},
+use crate::{
+    http::{
+        call::{self, Call},
+        operation_doc::{self, QueryParameter, ResponseDoc, Schemas, text_schema},
+    },
+    mock::webhook_chaos::WebhookFault,
 };
 
 const TAG: &str = "mock";
@@ -130,12 +134,28 @@ fn data() -> Vec<Call> {
 
 fn webhooks() -> Vec<Call> {
     let starts = "Start an inbox for webhooks, or have them sent to a receiver of your own; it replaces an inbox started before";
+    let list = "List the deliveries to the inbox, or to the receiver of your own";
+    let plan =
+        "Plan a fault of the first attempt of every event from now on, in place of the one before";
+    let delete = "Delete the fault of webhooks; events that are held back are sent when due";
+    let rotate = "Give the endpoint a new secret; the old one also signs for 24 hours";
     vec![
-        get::<InboxShown>("/webhooks", "MockReadInbox", "List what the inbox has received"),
+        get::<InboxShown>("/webhooks", "MockReadInbox", list),
         post::<InboxStarted>("/webhooks", "MockStartInbox", starts)
             .with_body::<WantedInbox>(json!({ "reply": [503, 200] }))
             .with_refusals(BODY_REFUSALS)
             .with_optional_body(),
+        post::<InboxShown>("/webhooks/faults", "MockPlanWebhookFault", plan)
+            .with_body::<WebhookFault>(json!({ "fault": "reorder", "seconds": 1800 }))
+            .with_refusals(BODY_REFUSALS),
+        control::<InboxShown>(
+            HttpMethod::Delete,
+            "/webhooks/faults",
+            "MockForgetWebhookFault",
+            delete,
+        ),
+        post::<RotatedSecret>("/webhooks/rotate", "MockRotateWebhookSecret", rotate)
+            .with_refusals(&[ErrorCode::WebhookNotFound]),
     ]
 }
 

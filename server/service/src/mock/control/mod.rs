@@ -10,6 +10,7 @@ mod responses;
 #[cfg(test)]
 mod schemas;
 mod servers;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -20,30 +21,28 @@ use axum::{
     routing::{delete, get, post},
 };
 use parcelo_system::{clock::Clock, ids::Ids};
-use parcelo_types::{ErrorCode, Language, TrackingNumber};
+use parcelo_types::{ErrorCode, TrackingNumber};
 
 pub(super) use self::servers::StartServer;
 use self::{
     planned_fault::PlannedFault,
     refusals::invalid_body,
     requests::{
-        ClockMode, ClockMove, KeyToRotate, WantedInbox, WantedKey, WantedStatus, parse_key,
+        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, parse_key,
         read_body, select_requests,
     },
     responses::{
-        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
-        RequestLog, ResetDone, SampleOrder, StatusPut, UnusedFaults,
+        ClockShown, IssuedKey, MailsShown, Offences, RequestLog, ResetDone, SampleOrder, StatusPut,
+        UnusedFaults,
     },
     servers::Servers,
+    webhooks::WebhookReceiver,
 };
 #[cfg(test)]
 pub use document::document;
 
-use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
-use crate::{
-    http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id},
-    service::EndpointError,
-};
+use super::{AdvanceError, MockServer, SetStatusError};
+use crate::http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id};
 
 /// The path prefix of the controls.
 pub(super) const PREFIX: &str = "/__mock";
@@ -52,11 +51,11 @@ pub(super) const PREFIX: &str = "/__mock";
 /// change the service's ids.
 const REQUEST_ID_SEED: u64 = 0x6d6f_636b;
 
-/// A server, and the inbox of its webhooks once `POST webhooks` has started one.
+/// A server, and the receiver of its webhooks once `POST webhooks` has chosen one.
 struct ControlState {
     server: Arc<MockServer>,
     ids: Ids,
-    inbox: tokio::sync::Mutex<Option<Inbox>>,
+    webhook_receiver: tokio::sync::Mutex<Option<WebhookReceiver>>,
     servers: Servers,
 }
 
@@ -70,9 +69,9 @@ pub(super) fn add_to(service: Router, server: Arc<MockServer>, start: StartServe
 }
 
 fn routes(server: Arc<MockServer>, start: StartServer) -> Router {
-    let (ids, inbox) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
+    let (ids, webhook_receiver) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
     let servers = Servers::new(start);
-    let state = Arc::new(ControlState { server, ids, inbox, servers });
+    let state = Arc::new(ControlState { server, ids, webhook_receiver, servers });
     let routes = Router::new()
         .route("/clock", get(read_clock).post(move_clock))
         .route("/faults", get(list_unused_faults).post(plan_fault).delete(delete_plans))
@@ -86,7 +85,9 @@ fn routes(server: Arc<MockServer>, start: StartServer) -> Router {
         .route("/mails", get(list_mails))
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
-        .route("/webhooks", get(read_inbox).post(start_inbox))
+        .route("/webhooks", get(webhooks::read_inbox).post(webhooks::start_inbox))
+        .route("/webhooks/faults", post(webhooks::plan_fault).delete(webhooks::delete_fault))
+        .route("/webhooks/rotate", post(webhooks::rotate_secret))
         .with_state(Arc::clone(&state));
     let routes = routes
         .fallback(|| async { HttpRefusal::from(ErrorCode::NotFound) })
@@ -234,40 +235,4 @@ async fn put_status(
         }
     })?;
     Ok(json_ok(&StatusPut { tracking_number: number, statuses }))
-}
-
-/// Handles POST webhooks: starts an inbox for webhooks, which responds with the statuses of `reply`, then with 200;
-/// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
-async fn start_inbox(State(state): StateExtractor, request: Request) -> ControlResult {
-    let requested: WantedInbox = read_body(request, "reply, a list of statuses, or url").await?;
-    let kinds = requested.check()?;
-    let mut current = state.inbox.lock().await;
-    let receiver = state.server.webhook_inbox().kinds(kinds);
-    let (started, inbox) = if let Some(url) = requested.url {
-        let secret = receiver.try_send_to(&url).map_err(|error| {
-            let spanish = if let EndpointError::Address(url) = &error {
-                url.text(Language::Es)
-            } else {
-                "no se pudo configurar el webhook"
-            };
-            invalid_body(&error.to_string(), spanish)
-        })?;
-        (InboxStarted { url, secret: Some(secret.expose()) }, None)
-    } else {
-        let inbox = receiver.reply(requested.reply).start().await;
-        (InboxStarted { url: inbox.url().to_owned(), secret: None }, Some(inbox))
-    };
-    if let Some(previous) = std::mem::replace(&mut *current, inbox) {
-        previous.close();
-    }
-    Ok(json_ok(&started))
-}
-
-/// Handles GET webhooks with the deliveries of the inbox.
-async fn read_inbox(State(state): StateExtractor) -> Response {
-    let inbox = state.inbox.lock().await;
-    let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
-    let deliveries = deliveries.iter().map(InboxDelivery::new).collect();
-    let hints = journey::hints(&state.server.service);
-    json_ok(&InboxShown { listening: inbox.is_some(), deliveries, hints })
 }

@@ -7,11 +7,9 @@ use chrono::{DateTime, Utc};
 use parcelo_domain::{
     Refusal,
     credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-    webhooks::WebhookEventKinds,
 };
 use parcelo_types::{
-    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, internal::EventKind,
-    rules::Destinations,
+    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, rules::Destinations,
 };
 use parcelo_wire::{KeyRequest, check_key};
 use serde::Deserialize;
@@ -27,7 +25,6 @@ use crate::{
         MockServer, Requests,
         clock::{add_duration, try_parse_time},
         key::DEFAULT_NAME,
-        reply::is_final,
     },
 };
 
@@ -98,24 +95,6 @@ pub(super) struct KeyToRotate {
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedStatus {
     pub(super) status: ParcelStatus,
-}
-
-/// The inbox to start.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub(super) struct WantedInbox {
-    /// The statuses of its first responses; later ones are 200.
-    #[serde(default)]
-    #[cfg_attr(test, schema(schema_with = schemas::statuses))]
-    pub(super) reply: Vec<u16>,
-    /// The address of the suite's own receiver, to which events are sent instead: on this machine, or a public one.
-    #[serde(default)]
-    pub(super) url: Option<String>,
-    /// Further kinds of events, in addition to those that every endpoint gets.
-    #[serde(default)]
-    #[cfg_attr(test, schema(schema_with = schemas::event_kinds))]
-    pub(super) events: Vec<String>,
 }
 
 /// Parses a control's body; `what` names the body in error messages.
@@ -200,33 +179,6 @@ impl WantedKey {
             "account": self.account,
         });
         check_key(&body, destinations).map_err(|rejected| Refusal::invalid(&rejected.faults))
-    }
-}
-
-impl WantedInbox {
-    /// Checks the request and returns its kinds of events.
-    pub(super) fn check(&self) -> Result<WebhookEventKinds, Refusal> {
-        if !self.reply.iter().all(|status| is_final(*status)) {
-            return Err(invalid_body(
-                "reply must be a list of final statuses, 200 to 999",
-                "reply debe ser una lista de estados finales, de 200 a 999",
-            ));
-        }
-        if self.url.is_some() && !self.reply.is_empty() {
-            return Err(invalid_body(
-                "reply is for the mock server's inbox: a url answers for itself",
-                "reply es para el buzón del servidor simulado: una url responde por sí misma",
-            ));
-        }
-        WebhookEventKinds::from_codes(self.events.iter().map(String::as_str)).ok_or_else(|| {
-            let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
-            let known = known.join(", ");
-            invalid_field(
-                "events",
-                &format!("the kinds of events are {known}"),
-                &format!("los tipos de eventos son {known}"),
-            )
-        })
     }
 }
 

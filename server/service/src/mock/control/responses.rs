@@ -1,10 +1,12 @@
 //! The controls' responses.
 
+use std::collections::BTreeMap;
+
 use parcelo_types::{OrderRequest, ParcelStatus, TrackingNumber, internal::time, model::Deleted};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::mock::{Fired, MockServer, Received, ReceivedMail, RecordedRequest};
+use crate::mock::{Fired, MockServer, Received, ReceivedMail, RecordedRequest, WebhookDelivery};
 
 /// The clock's time, and what happened while it was moved.
 #[derive(Serialize)]
@@ -109,18 +111,25 @@ pub(super) struct InboxStarted {
     pub(super) secret: Option<String>,
 }
 
-/// The deliveries that the inbox has received.
+/// The endpoint's new secret.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct RotatedSecret {
+    pub(super) secret: String,
+}
+
+/// The deliveries to the inbox, or to the suite's own handler.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxShown {
-    /// True once an inbox was started.
+    /// True once an inbox was started, or a handler was named.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
     /// Explanations why an expected event may never arrive.
     pub(super) hints: Vec<String>,
 }
 
-/// One delivery as it arrived, with any response.
+/// One delivery, with any response.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxDelivery {
@@ -128,12 +137,22 @@ pub(super) struct InboxDelivery {
     id: String,
     #[cfg_attr(test, schema(format = DateTime))]
     at: String,
-    /// True if its signature and timestamp were valid.
-    verified: bool,
-    /// The JSON as received.
+    /// True if its signature and timestamp were valid; only in the mock server's inbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<bool>,
+    /// The headers that the handler verifies; absent in the mock server's inbox, as are `answer` and `fault`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headers: Option<BTreeMap<String, String>>,
+    /// The JSON as it was sent.
     body: Value,
-    /// The status of the response.
+    /// The status of the response; 0 if there was none.
     status: u16,
+    /// The first 1,024 bytes of the response's body, or the reason why there was no response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    /// The planned fault that it had: `duplicate`, `wrongSignature` or `oldSignature`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'static str>,
 }
 
 impl ClockShown {
@@ -154,13 +173,32 @@ impl RequestLog {
 }
 
 impl InboxDelivery {
-    pub(super) fn new(received: &Received) -> Self {
+    /// Returns a delivery to the mock server's inbox.
+    pub(super) fn received(received: &Received) -> Self {
         Self {
             id: received.id.clone(),
             at: time::to_text(received.at),
-            verified: received.event.is_ok(),
+            verified: Some(received.event.is_ok()),
+            headers: None,
             body: serde_json::from_slice(&received.body).unwrap_or_default(),
             status: received.status,
+            answer: None,
+            fault: None,
+        }
+    }
+
+    /// Returns a delivery to the suite's own handler.
+    pub(super) fn sent(sent: &WebhookDelivery) -> Self {
+        let headers = sent.headers.iter().cloned();
+        Self {
+            id: sent.id.clone(),
+            at: time::to_text(sent.at),
+            verified: None,
+            headers: Some(headers.map(|(name, value)| (name.to_owned(), value)).collect()),
+            body: serde_json::from_slice(&sent.body).unwrap_or_default(),
+            status: sent.status,
+            answer: Some(sent.answer.clone()),
+            fault: sent.fault,
         }
     }
 }

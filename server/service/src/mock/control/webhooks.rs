@@ -1,0 +1,150 @@
+//! Webhooks to the mock server's inbox or to the suite's own handler, their faults and their secret.
+
+use axum::{
+    extract::{Request, State},
+    response::Response,
+};
+use parcelo::webhook::Secret;
+use parcelo_domain::{Refusal, webhooks::WebhookEventKinds};
+use parcelo_types::internal::EventKind;
+use serde::Deserialize;
+
+#[cfg(test)]
+use super::schemas;
+use super::{
+    ControlResult, StateExtractor,
+    refusals::{invalid_body, invalid_field},
+    requests::read_body,
+    responses::{InboxDelivery, InboxShown, InboxStarted, RotatedSecret},
+};
+use crate::{
+    http::json_ok,
+    mock::{Inbox, journey, reply::FINAL_STATUSES, webhook_chaos::WebhookFault},
+};
+
+/// The receiver that the last `POST webhooks` chose.
+pub(super) enum WebhookReceiver {
+    Inbox(Inbox),
+    /// The suite's own handler at this address.
+    Handler(String),
+}
+
+/// The inbox to start.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct WantedInbox {
+    /// The statuses of its first responses; later ones are 200.
+    #[serde(default)]
+    #[cfg_attr(test, schema(schema_with = schemas::statuses))]
+    reply: Vec<u16>,
+    /// The address of the suite's own handler, to which events are sent instead.
+    #[serde(default)]
+    url: Option<String>,
+    /// Further kinds of events, in addition to those that every endpoint gets.
+    #[serde(default)]
+    #[cfg_attr(test, schema(schema_with = schemas::event_kinds))]
+    events: Vec<String>,
+    /// The secret that signs events to `url`: `whsec_` and the base64 of 24-64 bytes. By default it is generated.
+    #[serde(default)]
+    #[cfg_attr(test, schema(value_type = Option<String>))]
+    secret: Option<Secret>,
+}
+
+impl WantedInbox {
+    /// Checks the request and returns its kinds of events.
+    fn check(&self) -> Result<WebhookEventKinds, Refusal> {
+        let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
+        if !self.reply.iter().all(is_status) {
+            return Err(invalid_body(
+                "reply must be a list of final statuses, 200 to 999",
+                "reply debe ser una lista de estados finales, de 200 a 999",
+            ));
+        }
+        if self.url.is_some() && !self.reply.is_empty() {
+            return Err(invalid_body(
+                "reply is for the mock server's inbox: a url answers for itself",
+                "reply es para el buzón del servidor simulado: una url responde por sí misma",
+            ));
+        }
+        if self.url.is_none() && self.secret.is_some() {
+            return Err(invalid_field(
+                "secret",
+                "secret is for a url: the mock server's inbox verifies by itself",
+                "secret es para una url: el buzón del servidor simulado verifica por sí mismo",
+            ));
+        }
+        WebhookEventKinds::from_codes(self.events.iter().map(String::as_str)).ok_or_else(|| {
+            let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
+            let known = known.join(", ");
+            invalid_field(
+                "events",
+                &format!("the kinds of events are {known}"),
+                &format!("los tipos de eventos son {known}"),
+            )
+        })
+    }
+}
+
+/// Handles POST webhooks: starts an inbox for webhooks, which responds with the statuses of `reply`, then with 200;
+/// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
+pub(super) async fn start_inbox(State(state): StateExtractor, request: Request) -> ControlResult {
+    let requested: WantedInbox = read_body(request, "reply, a list of statuses, or url").await?;
+    let kinds = requested.check()?;
+    let mut current = state.webhook_receiver.lock().await;
+    let mut builder = state.server.webhook_inbox().kinds(kinds);
+    let (started, receiver) = if let Some(url) = requested.url {
+        if let Some(secret) = requested.secret {
+            builder = builder.secret(secret);
+        }
+        let secret = Some(builder.try_send_to(&url)?.expose());
+        (InboxStarted { url: url.clone(), secret }, WebhookReceiver::Handler(url))
+    } else {
+        let inbox = builder.reply(requested.reply).start().await;
+        let started = InboxStarted { url: inbox.url().to_owned(), secret: None };
+        (started, WebhookReceiver::Inbox(inbox))
+    };
+    if let Some(WebhookReceiver::Inbox(previous)) = current.replace(receiver) {
+        previous.close();
+    }
+    Ok(json_ok(&started))
+}
+
+/// Handles GET webhooks with the deliveries of the inbox, or those to the suite's own handler.
+pub(super) async fn read_inbox(State(state): StateExtractor) -> Response {
+    let receiver = state.webhook_receiver.lock().await;
+    let deliveries = match &*receiver {
+        None => Vec::new(),
+        Some(WebhookReceiver::Inbox(inbox)) => {
+            inbox.deliveries().iter().map(InboxDelivery::received).collect()
+        }
+        Some(WebhookReceiver::Handler(url)) => {
+            let sent = state.server.webhooks().deliveries();
+            sent.iter().filter(|sent| sent.url == *url).map(InboxDelivery::sent).collect()
+        }
+    };
+    let hints = journey::hints(&state.server.service);
+    json_ok(&InboxShown { listening: receiver.is_some(), deliveries, hints })
+}
+
+/// Handles POST webhooks/faults: plans the fault of every event from now on, in place of the one before.
+pub(super) async fn plan_fault(State(state): StateExtractor, request: Request) -> ControlResult {
+    let fault: WebhookFault = read_body(request, "a fault of webhooks").await?;
+    if let Some((english, spanish)) = fault.violation() {
+        return Err(invalid_field("seconds", english, spanish).into());
+    }
+    state.server.webhooks().plan(fault);
+    Ok(read_inbox(State(state)).await)
+}
+
+/// Handles DELETE webhooks/faults.
+pub(super) async fn delete_fault(State(state): StateExtractor) -> Response {
+    state.server.webhooks().clear_fault();
+    read_inbox(State(state)).await
+}
+
+/// Handles POST webhooks/rotate: gives the endpoint a new secret. The old one also signs for 24 hours.
+pub(super) async fn rotate_secret(State(state): StateExtractor) -> ControlResult {
+    let secret = state.server.webhooks().try_rotate_secret()?.expose();
+    Ok(json_ok(&RotatedSecret { secret }))
+}
