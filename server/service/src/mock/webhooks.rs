@@ -16,8 +16,8 @@ use crate::service::{EndpointError, Endpoints};
 
 /// A handle on a server's webhooks.
 ///
-/// A fault hits the first attempt of every event from now on; the service sends the event again without a fault. The
-/// last planned fault replaces the one before. With the same seed, the same events are hit in the same way.
+/// A fault hits the first attempt of every event from now on; further attempts are without one. The last planned fault
+/// replaces the one before.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -53,8 +53,8 @@ impl Webhooks<'_> {
         self.plan_kind(WebhookFaultKind::Duplicate, None);
     }
 
-    /// Collects events for this time, by the server's clock, and then sends them in a random order, of which the seed
-    /// decides; the first one last.
+    /// Collects events for this time, by the server's clock, and then sends them in a random order, which derives
+    /// from the server's seed; the first one last.
     ///
     /// # Panics
     ///
