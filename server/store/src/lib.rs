@@ -26,6 +26,7 @@ mod calls;
 mod carriers;
 mod clock_set_back;
 mod columns;
+mod copies;
 mod counts;
 mod credentials;
 mod deliveries;
@@ -341,16 +342,6 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.close().await,
         }
-    }
-
-    /// Returns a store in memory with a copy of this `SQLite` store's current data.
-    pub fn copy(&self) -> Result<Self, StoreError> {
-        self.sqlite()?.copy().map(Self::from)
-    }
-
-    /// Replaces all data of a store in memory with the data of another store.
-    pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
-        self.sqlite()?.become_copy_of(other.sqlite()?)
     }
 
     /// Returns the `SQLite` engine, for operations that only it supports.

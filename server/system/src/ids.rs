@@ -33,6 +33,30 @@ enum Source {
 #[derive(Debug, Clone)]
 pub struct SeedPosition(Option<Buffer>);
 
+impl SeedPosition {
+    /// Returns the position as bytes: the state of the generator, and the random bytes that it has made and not used.
+    /// They are empty for the operating system's randomness.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match &self.0 {
+            Some(Buffer { source: Source::Seed(rng), bytes, used }) => {
+                let unused = bytes.get(*used..).unwrap_or_default();
+                [rng.get_seed().to_be_bytes().as_slice(), unused].concat()
+            }
+            Some(Buffer { source: Source::OperatingSystem, .. }) | None => Vec::new(),
+        }
+    }
+
+    /// Returns the position of a seeded generator from the bytes of [`SeedPosition::to_bytes`], or `None` for others.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (state, unused) = bytes.split_first_chunk()?;
+        let source = Source::Seed(fastrand::Rng::with_seed(u64::from_be_bytes(*state)));
+        let used = BUFFER_BYTES.checked_sub(unused.len())?;
+        let mut bytes = [0; BUFFER_BYTES];
+        bytes.get_mut(used..)?.copy_from_slice(unused);
+        Some(Self(Some(Buffer { source, bytes, used })))
+    }
+}
+
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Buffer(***)")
@@ -170,6 +194,26 @@ mod tests {
             let second: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
             assert_eq!(first == second, repeats);
         }
+    }
+
+    #[test]
+    fn a_position_is_the_same_after_it_was_bytes() {
+        // Before the first id, in the middle of the buffer, and beyond its end.
+        for count in [0, 1, 1_000] {
+            let (ids, other) = (Ids::seeded(1), Ids::seeded(2));
+            for _ in 0..count {
+                let _ = ids.ulid(Millis(0));
+            }
+            let position = SeedPosition::from_bytes(&ids.seed_position().to_bytes()).unwrap();
+            other.resume_from(&position);
+            for _ in 0..1_000 {
+                assert_eq!(ids.ulid(Millis(0)), other.ulid(Millis(0)), "after {count}");
+            }
+        }
+        for wrong in [vec![], vec![0; 7], vec![0; 8 + BUFFER_BYTES + 1]] {
+            assert!(SeedPosition::from_bytes(&wrong).is_none(), "{} bytes", wrong.len());
+        }
+        assert!(Ids::random().seed_position().to_bytes().is_empty());
     }
 
     #[test]

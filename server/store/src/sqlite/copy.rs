@@ -1,10 +1,13 @@
 //! Copies in memory, and back, for tests that repeatedly start from the same state.
 
-use std::sync::PoisonError;
+use std::{path::Path, sync::PoisonError};
+
+use rusqlite::MAIN_DB;
 
 use super::{
-    Mode, Store, StoreError,
+    IfEmpty, Mode, Store, StoreError,
     connection::{self, copy_pages},
+    identity::verify_file,
     outbox::skip_leases_to,
 };
 use crate::{
@@ -23,6 +26,28 @@ impl Store {
         Self::prepared(copied?, &self.0.file, self.0.state.secret)
     }
 
+    /// Returns a copy of this store's current data as the bytes of a database file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, StoreError> {
+        self.read(|db| {
+            // The connection that is copied may be in use elsewhere, and serializing needs one of its own.
+            let mut copy = connection::memory()?;
+            copy_pages(db, &mut copy)?;
+            let bytes = copy.serialize(MAIN_DB)?.to_vec();
+            Ok(bytes)
+        })
+    }
+
+    /// Returns a store in memory with the data in the bytes of a database file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
+        let name = Path::new("in the snapshot");
+        let failed = |error| StoreError::from_sqlite(name, error);
+        let mut db = connection::memory().map_err(failed)?;
+        db.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), false).map_err(failed)?;
+        verify_file(&db, name, IfEmpty::Refuse)?;
+        // The bytes of ours have a secret, so the fresh one is not used.
+        Self::prepared(db, name, [0; 32])
+    }
+
     /// Replaces all data of a store in memory with a copy of another store's data.
     pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
         let Mode::Inline(db) = &self.0.mode else {
@@ -38,5 +63,37 @@ impl Store {
         skip_leases_to(&db, last).map_err(failed)?;
         self.0.state.wake.notify_one();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the bytes of a store in memory after these statements.
+    fn bytes_after(sql: &str) -> Vec<u8> {
+        let store = Store::memory([7; 32]).unwrap();
+        store.read(|db| db.execute_batch(sql)).unwrap();
+        store.to_bytes().unwrap()
+    }
+
+    #[test]
+    fn bytes_have_the_data_and_the_secret() {
+        let store = Store::from_bytes(&bytes_after("CREATE TABLE kept AS SELECT 5 AS n")).unwrap();
+        assert_eq!(store.state().secret, [7; 32]);
+        let kept = |db: &rusqlite::Connection| {
+            db.query_row("SELECT n FROM kept", [], |row| row.get::<_, i64>(0))
+        };
+        assert_eq!(store.read(kept).unwrap(), 5);
+    }
+
+    #[test]
+    fn bytes_of_a_newer_version_or_of_another_program_are_refused() {
+        let refusal = |sql| Store::from_bytes(&bytes_after(sql)).err().unwrap();
+        let newer = refusal("PRAGMA user_version = 1000");
+        assert!(matches!(newer, StoreError::Newer { found: 1000, .. }), "{newer}");
+        let foreign = refusal("DELETE FROM meta");
+        assert!(matches!(foreign, StoreError::Foreign { .. }), "{foreign}");
+        assert!(Store::from_bytes(b"not a database").is_err());
     }
 }
