@@ -76,6 +76,17 @@ pub enum Failure {
         /// The underlying error.
         source: io::Error,
     },
+    /// The file of `--scenario` cannot be used.
+    #[error(
+        "cannot use the scenario {}: {reason}; `parcelo-server mock --scenario-schema` prints the schema of such files",
+        path.display()
+    )]
+    Scenario {
+        /// The file.
+        path: PathBuf,
+        /// The reason, with its place in the file.
+        reason: String,
+    },
     /// The command of `--exec` cannot be started.
     #[error("cannot start the command of --exec: {0}")]
     Exec(io::Error),

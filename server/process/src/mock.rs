@@ -1,8 +1,8 @@
 //! `parcelo-server mock`: the mock server as a process, and the test suite that it runs with `--exec`.
 
-use std::{io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
+use std::{fmt, io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
 
-use parcelo_service::mock::MockServer;
+use parcelo_service::mock::{Clock, MockServer, Scenario, ScenarioError};
 use parcelo_types::ApiKey;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use serde_json::json;
@@ -20,7 +20,16 @@ const SUITE_GRACE: Duration = Duration::from_secs(5);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(options: Mock) -> Result<(), Failure> {
-    let mut builder = MockServer::builder().clock(options.clock).seed(options.seed);
+    if options.scenario_schema {
+        return Ok(print::json(&Scenario::json_schema())?);
+    }
+    let mut builder = MockServer::builder().clock(Clock::system()).seed(options.seed);
+    if let Some(path) = &options.scenario {
+        builder = builder.scenario(read_scenario(path)?);
+    }
+    if let Some(clock) = options.clock {
+        builder = builder.clock(clock);
+    }
     if options.no_rate_limit {
         builder = builder.rate_limits(false);
     }
@@ -32,7 +41,10 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     }
     let address = options.listen;
     let started = builder.start_controlled(address).await;
-    let server = started.map_err(|source| Failure::Listen { address, source })?;
+    let server = started.map_err(|source| match source.downcast::<ScenarioError>() {
+        Ok(error) => scenario_failure(options.scenario.as_deref(), &error),
+        Err(source) => Failure::Listen { address, source },
+    })?;
     let key = server.key().issue();
     // Signals are caught before the ready file is written, after which other programs may send one.
     let mut signals = Signals::listen()?;
@@ -43,6 +55,17 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
         return Ok(());
     };
     exec(command, (server.url(), &key), &mut signals).await
+}
+
+fn read_scenario(path: &Path) -> Result<Scenario, Failure> {
+    let json = std::fs::read_to_string(path);
+    let json = json.map_err(|error| scenario_failure(Some(path), &error))?;
+    Scenario::parse(&json).map_err(|error| scenario_failure(Some(path), &error))
+}
+
+fn scenario_failure(path: Option<&Path>, reason: &dyn fmt::Display) -> Failure {
+    let path = path.map(Path::to_owned).unwrap_or_default();
+    Failure::Scenario { path, reason: reason.to_string() }
 }
 
 /// The signals that end the process.

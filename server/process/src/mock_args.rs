@@ -24,9 +24,16 @@ pub(super) struct Mock {
     /// A file to write once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
-    /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
-    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = parse_clock)]
-    pub(super) clock: Clock,
+    /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z; by default the
+    /// scenario's, or system.
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
+    pub(super) clock: Option<Clock>,
+    /// A JSON file with the clock, keys, parcels, webhooks and faults to start with.
+    #[arg(long, value_name = "FILE")]
+    pub(super) scenario: Option<PathBuf>,
+    /// Print the JSON Schema of that file, by which editors complete and check it, and exit.
+    #[arg(long)]
+    pub(super) scenario_schema: bool,
     /// The seed of ids, tracking numbers and keys.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,

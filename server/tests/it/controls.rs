@@ -336,6 +336,24 @@ async fn a_further_server_with_unknown_settings_is_refused() {
 }
 
 #[tokio::test]
+async fn a_sample_order_goes_to_the_country_of_the_query() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    for (query, country) in [("", "EC"), ("?country=CO", "CO"), ("?country=JP", "JP")] {
+        let path = format!("/__mock/orders/SB-NORMAL-{country}{query}");
+        let order = api.get(&path).await.json()["order"].clone();
+        assert_eq!(order["receiver"]["address"]["country"], country, "{order}");
+        let number = api.clone().key(&key).create_parcel(&order).await;
+        assert_eq!(number, format!("SB-NORMAL-{country}"));
+    }
+    for query in ["?country=Peru", "?country=", "?to=CO"] {
+        let refused = api.get(&format!("/__mock/orders/SB-NORMAL-0001{query}")).await;
+        assert_eq!(refused.refusal(), (400, "VALIDATION_FAILED"), "{query}");
+        assert!(refused.text().contains("such as CO"), "{query}: {}", refused.text());
+    }
+}
+
+#[tokio::test]
 async fn a_control_parses_json_under_any_media_type() {
     let api = start_frozen().await;
     for kind in [None, Some("application/x-www-form-urlencoded"), Some("text/plain"), Some("")] {

@@ -53,6 +53,7 @@ mod reset;
 mod restarts;
 mod rotation;
 mod running;
+mod scenarios;
 mod screenshots;
 mod state;
 mod supervisor;

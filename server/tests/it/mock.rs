@@ -258,6 +258,109 @@ async fn an_invalid_control_is_refused_with_a_reason() {
     assert_eq!(mock.control("PUT", "clock", &json!({})).await.status, 405);
 }
 
+/// Writes a scenario, and returns its file and the folder that holds it.
+fn write_scenario(json: &str) -> (String, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.json");
+    std::fs::write(&file, json).unwrap();
+    (file.to_str().unwrap().to_owned(), folder)
+}
+
+#[tokio::test]
+async fn a_suite_starts_in_the_state_of_a_scenario_file() {
+    let scenario = json!({
+        "$schema": "./scenario.schema.json",
+        "clock": "frozen=2026-01-05T08:00:00Z",
+        "keys": [{ "allowedCountries": ["MX"] }],
+        "parcels": [
+            { "trackingNumber": "SB-NORMAL-0001", "status": "VOIDED" },
+            { "trackingNumber": "SB-NORMAL-0002", "country": "PE", "status": "MANIFEST_SUBMITTED" },
+            { "trackingNumber": "SB-NORMAL-0003", "country": "MX", "status": "DELIVERED" },
+            { "trackingNumber": "SB-SUCCESS-0001", "country": "CO" },
+        ],
+        "webhooks": [{ "reply": [503] }],
+        "faults": [{ "operation": "Health", "nth": 1, "fault": "error", "code": "SERVICE_UNAVAILABLE" }],
+    });
+    let (file, _folder) = write_scenario(&scenario.to_string());
+    let mock = MockProcess::start(&["--scenario", &file]);
+    assert_eq!(mock.get("clock").await["now"], "2026-01-05T08:00:00.000Z");
+    let api = mock.api();
+    assert_eq!(api.get("/api/v1/health").await.status, 503);
+    for (number, status) in [
+        ("SB-NORMAL-0001", "VOIDED"),
+        ("SB-NORMAL-0002", "MANIFEST_SUBMITTED"),
+        ("SB-NORMAL-0003", "DELIVERED"),
+        ("SB-SUCCESS-0001", "LABEL_GENERATED"),
+    ] {
+        assert_eq!(api.track(number).await.json()["status"], status, "{number}");
+    }
+    let keys = mock.get("keys").await["keys"].clone();
+    assert_eq!(keys.as_array().unwrap().len(), 1);
+    let mexican = mock.api().key(keys[0].as_str().unwrap());
+    assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
+    mock.post("clock", &json!({ "advance": 301 })).await;
+    let first = mock.get("webhooks").await["deliveries"][0].clone();
+    assert_eq!((&first["status"], &first["verified"]), (&json!(503), &json!(true)), "{first}");
+    assert_eq!(first["body"]["data"]["newStatus"], "CUSTOMS_CLEARANCE");
+}
+
+#[tokio::test]
+async fn the_clock_of_the_command_line_overrides_the_scenarios() {
+    let (file, _folder) = write_scenario(r#"{ "clock": "frozen=2026-01-05T08:00:00Z" }"#);
+    let clock = "frozen=2027-01-01T00:00:00Z";
+    let mock = MockProcess::start(&["--clock", clock, "--scenario", &file]);
+    assert_eq!(mock.get("clock").await["now"], "2027-01-01T00:00:00.000Z");
+}
+
+#[test]
+fn a_wrong_scenario_file_is_refused_with_its_place() {
+    for (scenario, place, hint) in [
+        ("{\n  \"parcel\": []\n}", "line 2 column", "`parcels`"),
+        ("{\n", "line 2 column", "EOF"),
+        (r#"{ "parcels": [{ "trackingNumber": "odd" }] }"#, "line 1 column", "tracking number"),
+        (r#"{ "clock": "noon" }"#, "clock: ", "frozen=TIME"),
+        (r#"{ "keys": [{}, { "allowedCountries": ["UK"] }] }"#, "keys[1].allowed", "ountry"),
+        (
+            r#"{ "parcels": [{ "trackingNumber": "SB-NORMAL-0001", "status": "LOST" }] }"#,
+            "parcels[0]: ",
+            "no transitions lead to LOST",
+        ),
+        (r#"{ "webhooks": [{ "url": "nowhere" }] }"#, "webhooks[0]: ", "a full URL"),
+        (r#"{ "faults": [{ "fault": "error" }] }"#, "faults[0].code: ", "SERVICE_UNAVAILABLE"),
+    ] {
+        let (file, _folder) = write_scenario(scenario);
+        let output = exec("true").args(["--scenario", &file]).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{scenario}: {errors}");
+        for part in [&*file, place, hint, "--scenario-schema"] {
+            assert!(errors.contains(part), "{scenario}: {errors}");
+        }
+    }
+    let output = exec("true").args(["--scenario", "no-such-file.json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-file.json: No such file"));
+}
+
+#[test]
+fn the_schema_of_scenarios_is_complete_and_has_nothing_else() {
+    let output = Command::new(BINARY).args(["mock", "--scenario-schema"]).output().unwrap();
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pointer = schema["$ref"].as_str().unwrap().trim_start_matches('#');
+    let scenario = schema.pointer(pointer).unwrap();
+    for name in ["$schema", "clock", "keys", "parcels", "webhooks", "faults"] {
+        assert!(scenario["properties"][name].is_object(), "{name}: {scenario}");
+    }
+    assert_eq!(scenario["additionalProperties"], false);
+    let text = schema.to_string();
+    for reference in text.split(r##""$ref":"#"##).skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(schema.pointer(pointer).is_some(), "{pointer}");
+    }
+    for name in ["PlannedFault", "FaultKind", "WantedKey", "WantedInbox", "ParcelStatus"] {
+        assert!(schema["components"]["schemas"][name].is_object(), "{name}");
+    }
+    assert_eq!(schema["components"]["schemas"].get("OrderRequest"), None);
+}
+
 /// Returns a command that runs a suite with a mock server.
 fn exec(suite: &str) -> Command {
     let mut mock = Command::new(BINARY);

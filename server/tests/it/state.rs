@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{ParcelStatus, TrackingNumber};
-use parcelo_server::mock::{Builder, Clock, MockServer, SetStatusError};
+use parcelo_server::mock::{Builder, Clock, MockServer, SetStatusError, Snapshot};
 use serde_json::{Value, json};
 
 use crate::{
@@ -181,6 +181,63 @@ async fn a_snapshot_of_another_seed_is_refused() {
     let (first, _) = start_in_memory(1).await;
     let (second, _) = start_in_memory(2).await;
     second.restore(&first.snapshot().await).await;
+}
+
+#[tokio::test]
+async fn a_saved_snapshot_starts_the_next_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.snapshot");
+    let (first, api) = start_in_memory(7).await;
+    let number = api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    first.clock().advance(Duration::from_secs(7 * 60)).await;
+    first.snapshot().await.save(&file).unwrap();
+    let second = in_memory().seed(7).clock(Clock::system()).start().await;
+    second.restore(&Snapshot::load(&file).unwrap()).await;
+    assert_eq!(second.clock().now(), first.clock().now(), "it is frozen too");
+    let key = second.key().issue();
+    assert_eq!(key.secret(), first.key().issue().secret());
+    assert_eq!(Api::with_key(second.url(), &key).track(&number).await.status, 200);
+    let fired = second.clock().advance(Duration::from_secs(8 * 60)).await;
+    assert_eq!(fired.len(), 2);
+    assert_eq!(fired, first.clock().advance(Duration::from_secs(8 * 60)).await);
+}
+
+#[tokio::test]
+async fn a_saved_snapshot_keeps_the_mode_of_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.snapshot");
+    tokio::time::pause();
+    let server = in_memory().clock(Clock::ticking("2026-01-05T08:00:00Z")).start().await;
+    server.snapshot().await.save(&file).unwrap();
+    server.clock().freeze().await;
+    server.restore(&Snapshot::load(&file).unwrap()).await;
+    let before = server.clock().now();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!((server.clock().now() - before).num_seconds(), 60);
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_a_whole_snapshot_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.snapshot");
+    let server = in_memory().start().await;
+    server.snapshot().await.save(&file).unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let newer = whole.strip_prefix(br#"{"snapshot":1"#).unwrap();
+    let newer = [br#"{"snapshot":2"#.as_slice(), newer].concat();
+    let table: [(&[u8], &str); 4] = [
+        (&whole[..whole.len() - 1], "not a whole snapshot"),
+        (b"", "not a whole snapshot"),
+        (b"{}\n", "not a whole snapshot"),
+        (&newer, "of a newer version"),
+    ];
+    for (bytes, reason) in table {
+        std::fs::write(&file, bytes).unwrap();
+        let refused = Snapshot::load(&file).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{reason}: {refused}");
+    }
+    let absent = Snapshot::load(folder.path().join("absent")).unwrap_err().to_string();
+    assert!(absent.contains("absent: No such file"), "{absent}");
 }
 
 #[tokio::test]

@@ -19,8 +19,13 @@ use parcelo_system::ids::Ids;
 use parcelo_types::Environment;
 
 use super::{
-    Clock, MockServer, bind_free_port, control, expect_stored, fault_layer::Recorder,
-    mails::MailInbox, movable_clock::MovableClock, webhook_chaos::ChaosDispatcher,
+    Clock, MockServer, Scenario, ScenarioError, bind_free_port,
+    control::{self, WebhookReceiver},
+    expect_stored,
+    fault_layer::Recorder,
+    mails::MailInbox,
+    movable_clock::MovableClock,
+    webhook_chaos::ChaosDispatcher,
 };
 use crate::{
     http::{Stop, host_from_headers},
@@ -43,6 +48,7 @@ pub struct Builder {
     environment: Environment,
     #[cfg(feature = "tls")]
     tls: bool,
+    scenario: Option<Scenario>,
     #[cfg(feature = "postgres")]
     postgres: Option<parcelo_store::Address>,
 }
@@ -60,6 +66,7 @@ impl Builder {
             environment: Environment::Sandbox,
             #[cfg(feature = "tls")]
             tls: false,
+            scenario: None,
             #[cfg(feature = "postgres")]
             postgres: None,
         }
@@ -135,6 +142,13 @@ impl Builder {
         Self { tls: true, ..self }
     }
 
+    /// Makes the calls of a [`Scenario`] before the server is ready, and sets the clock if the scenario has one.
+    #[must_use]
+    pub fn scenario(self, scenario: Scenario) -> Self {
+        let clock = scenario.clock().unwrap_or(self.clock);
+        Self { clock, scenario: Some(scenario), ..self }
+    }
+
     /// Keeps the data in an empty PostgreSQL database, for this repository's tests of the whole service on that engine.
     /// Snapshots work only in memory.
     #[cfg(feature = "postgres")]
@@ -159,10 +173,14 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If no port of `127.0.0.1` can be bound.
+    /// If no port of `127.0.0.1` can be bound, or a call of the scenario is refused.
     pub async fn start(self) -> MockServer {
         let (socket, url) = bind_free_port().await;
-        let server = self.build(url).await;
+        #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
+        let server = match self.build_with_scenario(url).await {
+            Ok((server, _receiver)) => server,
+            Err(error) => panic!("the scenario is refused: {error}"),
+        };
         let routes = server.routes();
         server.serve_on(socket, routes);
         server
@@ -171,7 +189,7 @@ impl Builder {
     /// Starts the server on this address, with controls under `/__mock/` for programs in any language. It stops with
     /// the process. Unless [`Builder::base_url`] was set, links in a response use the host of its request.
     ///
-    /// Errors if the address cannot be bound.
+    /// Errors if the address cannot be bound, or with a [`ScenarioError`] if a call of the scenario is refused.
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
         self.start_beside(address).await.map(|(server, _)| server)
     }
@@ -185,13 +203,33 @@ impl Builder {
         let bound = socket.local_addr()?;
         let has_base_url = self.base_url.is_some();
         let further = start_further(Self { base_url: None, ..self.clone() }, address.ip());
-        let server = Arc::new(self.build(local_url(bound)).await);
-        let routes = control::add_to(server.routes(), Arc::clone(&server), further);
+        let built = self.build_with_scenario(local_url(bound)).await;
+        let (server, receiver) = built.map_err(std::io::Error::other)?;
+        let server = Arc::new(server);
+        let routes = control::add_to(server.routes(), (Arc::clone(&server), receiver), further);
         // Over TLS the certificate has the names that can be called.
         let is_fixed = has_base_url || server.url().starts_with("https:");
         let routes = if is_fixed { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.serve_on(socket, routes);
         Ok((server, bound.port()))
+    }
+
+    /// Builds the server, makes the calls of its scenario, and returns the receiver of webhooks that they chose.
+    async fn build_with_scenario(
+        mut self,
+        url: String,
+    ) -> Result<(MockServer, Option<WebhookReceiver>), ScenarioError> {
+        // A server with half a scenario is dropped, and must not be checked then.
+        let verifies_on_drop = std::mem::take(&mut self.verifies_on_drop);
+        let scenario = self.scenario.take();
+        let mut server = self.build(url).await;
+        let mut receiver = None;
+        if let Some(scenario) = scenario {
+            let result = Box::pin(scenario.apply(&server)).await?;
+            (server.scenario_keys, receiver) = (result.keys, result.receiver);
+        }
+        server.verifies_on_drop = verifies_on_drop;
+        Ok((server, receiver))
     }
 
     async fn build(self, url: String) -> MockServer {
@@ -228,6 +266,7 @@ impl Builder {
             own_runtime: None,
             #[cfg(feature = "tls")]
             tls: self.tls.then(super::tls::Tls::generate),
+            scenario_keys: Vec::new(),
         }
     }
 }
@@ -236,8 +275,11 @@ impl Builder {
 /// its own, so that the first keys of two servers differ and a request to the wrong server is refused.
 fn start_further(builder: Builder, ip: IpAddr) -> control::StartServer {
     let next_seed = AtomicU64::new(builder.seed.wrapping_add(1));
-    Arc::new(move |seed, clock| {
+    Arc::new(move |seed, clock, scenario| {
         let mut builder = builder.clone();
+        if let Some(scenario) = scenario {
+            builder = builder.scenario(scenario);
+        }
         builder.seed = seed.unwrap_or_else(|| next_seed.fetch_add(1, Ordering::Relaxed));
         builder.clock = clock.unwrap_or(builder.clock);
         Box::pin(builder.start_beside((ip, 0).into()))

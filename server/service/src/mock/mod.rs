@@ -34,6 +34,7 @@ mod responder;
 mod sample_orders;
 mod selection;
 mod snapshot;
+mod snapshot_file;
 mod status;
 mod sync;
 mod times;
@@ -50,7 +51,7 @@ use std::{
 
 use axum::Router;
 use parcelo_system::ids::Ids;
-use parcelo_types::Environment;
+use parcelo_types::{ApiKey, Environment};
 use tokio::{net::TcpListener, runtime::Handle};
 
 pub use builder::Builder;
@@ -58,6 +59,7 @@ pub use clock::Clock;
 pub use clock_control::ClockControl;
 #[cfg(test)]
 pub use control::document as controls;
+pub use control::{Scenario, ScenarioError};
 pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, InboxTimeout, Received};
 pub use journey::AdvanceError;
@@ -68,7 +70,7 @@ pub use reply::Reply;
 pub use requests::Requests;
 #[cfg(feature = "wiremock")]
 pub use responder::Responder;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, SnapshotError};
 pub use status::SetStatusError;
 pub use times::Times;
 pub use webhook_chaos::WebhookDelivery;
@@ -114,6 +116,7 @@ pub struct MockServer {
     own_runtime: Option<Handle>,
     #[cfg(feature = "tls")]
     tls: Option<tls::Tls>,
+    scenario_keys: Vec<ApiKey>,
 }
 
 impl MockServer {
@@ -169,6 +172,11 @@ impl MockServer {
     /// Configures a new API key, by default for every country.
     pub fn key(&self) -> KeyBuilder<'_> {
         KeyBuilder::new(self)
+    }
+
+    /// Returns the keys of its [`Scenario`], in the scenario's order.
+    pub fn scenario_keys(&self) -> &[ApiKey] {
+        &self.scenario_keys
     }
 
     /// Configures a receiver of this server's webhooks.

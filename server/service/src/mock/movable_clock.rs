@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use parcelo_domain::Millis;
 use parcelo_system::clock::{Clock, SystemClock, TokioClock};
+use parcelo_types::internal::time;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
-use super::clock::{Clock as ClockSetting, ClockKind};
+use super::clock::{Clock as ClockSetting, ClockKind, try_parse_time};
 
 /// Interval of a running clock's checks for due work, in tokio's time.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
@@ -40,6 +41,25 @@ enum TimeSource {
 pub(super) struct SavedClock {
     state: ClockState,
     at: Millis,
+}
+
+impl SavedClock {
+    /// Returns the clock as [`ClockSetting::parse`] reads it, and the time that it showed.
+    pub(super) fn to_texts(self) -> (String, String) {
+        let at = time::to_text(self.at.to_utc());
+        let clock = match self.state.source {
+            TimeSource::Frozen => format!("frozen={at}"),
+            TimeSource::Ticking(_) => format!("ticking={at}"),
+            TimeSource::System => "system".to_owned(),
+        };
+        (clock, at)
+    }
+
+    /// Returns the clock from the texts of [`SavedClock::to_texts`], or `None` for others.
+    pub(super) fn parse(clock: &str, at: &str) -> Option<Self> {
+        let state = ClockState::new(&ClockSetting::parse(clock)?);
+        Some(Self { state, at: try_parse_time(at)?.into() })
+    }
 }
 
 impl ClockState {

@@ -1,5 +1,7 @@
 //! Saving, restoring and deleting a server's state.
 
+use std::{io, path::PathBuf};
+
 use parcelo_store::Store;
 use parcelo_system::ids::SeedPosition;
 use parcelo_types::model::Deleted;
@@ -7,12 +9,37 @@ use parcelo_types::model::Deleted;
 use super::{MockServer, expect_stored, movable_clock::SavedClock};
 
 /// A server's state at one time: all data, keys and endpoints, the clock, and the position of its random generator. It
-/// can be restored any number of times.
+/// can be restored any number of times, and [saved](Snapshot::save) to a file.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    store: Store,
-    ids: SeedPosition,
-    clock: SavedClock,
+    pub(super) store: Store,
+    pub(super) ids: SeedPosition,
+    pub(super) clock: SavedClock,
+}
+
+/// A reason why a snapshot cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The file cannot be read or written.
+    #[error("cannot use the file {}: {source}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It is not a snapshot, or only a part of one.
+    #[error("this is not a whole snapshot of a mock server: save it again")]
+    Invalid,
+    /// It was saved by a newer version of the server.
+    #[error(
+        "the snapshot is of a newer version: save it again with this one, or use the newer one"
+    )]
+    Newer,
+    /// It is of a server with another seed, whose keys could not be verified.
+    #[error("the snapshot is of a server with another seed: start this server with the same one")]
+    OtherSeed,
 }
 
 /// Operations on the whole state. No requests may be in flight meanwhile, and the clock must not be moved.
@@ -52,19 +79,25 @@ impl MockServer {
     ///
     /// If the snapshot is of a server with another seed, since its keys could not be verified here.
     pub async fn restore(&self, snapshot: &Snapshot) {
+        let restored = self.try_restore(snapshot).await;
+        assert!(restored.is_ok(), "the snapshot is of a server with another seed");
+    }
+
+    /// Restores a state like [`MockServer::restore`], which may be of a server with another seed.
+    pub(super) async fn try_restore(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let _due_work = self.clock.lock_due_work().await;
         // Otherwise the results of deliveries in flight would be written into the restored state.
         self.clock().deliver().await;
         let store = self.service.store();
-        assert!(
-            store.secret() == snapshot.store.secret(),
-            "the snapshot is of a server with another seed"
-        );
+        if store.secret() != snapshot.store.secret() {
+            return Err(SnapshotError::OtherSeed);
+        }
         expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();
         self.dispatcher.forget_events();
         self.ids.resume_from(&snapshot.ids);
         self.clock.restore(snapshot.clock);
+        Ok(())
     }
 
     /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, the e-mails of [`MockServer::mails`]

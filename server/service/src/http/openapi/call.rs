@@ -28,6 +28,9 @@ use super::operation_doc::{
     path_parameter, reference, schema_name, type_schema,
 };
 
+/// The media type of the bytes of any file.
+const ANY_FILE: &str = "application/octet-stream";
+
 /// The description of an API call. A handler gives what is specific to it, and the document the rest.
 pub struct Call {
     /// `None` if it is not in the table of operations.
@@ -44,6 +47,8 @@ pub struct Call {
     pub(super) headers: Vec<Parameter>,
     /// The name of the body's schema, and an example.
     pub request: Option<(String, Value)>,
+    /// `true` if its body is the bytes of a file.
+    has_file_body: bool,
     /// `Required::True` if there must be a body.
     required: Required,
     answers: Vec<ResponseDoc>,
@@ -100,6 +105,7 @@ impl Call {
             query: &[],
             headers: Vec::new(),
             request: None,
+            has_file_body: false,
             required: Required::True,
             answers: Vec::new(),
             refusals: Vec::new(),
@@ -117,6 +123,11 @@ impl Call {
     pub fn with_body<T: ToSchema>(mut self, example: Value) -> Self {
         add_schema::<T>(&mut self.schemas);
         self.with_body_schema(schema_name::<T>(), example)
+    }
+
+    /// Sets a body of the bytes of a file.
+    pub fn with_file_body(self) -> Self {
+        Self { has_file_body: true, ..self }
     }
 
     /// Makes the body optional.
@@ -170,6 +181,11 @@ impl Call {
             let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
             let body = RequestBodyBuilder::new().content(JSON, content.build());
             operation = operation.request_body(Some(body.required(Some(self.required)).build()));
+        }
+        if self.has_file_body {
+            let content = ContentBuilder::new().schema(Some(file_schema())).build();
+            let body = RequestBodyBuilder::new().content(ANY_FILE, content);
+            operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
         }
         operation.build()
     }
@@ -299,11 +315,9 @@ impl ResponseDoc {
 
     /// Returns a response with the bytes of a file in one of these formats.
     pub fn file(about: &'static str, formats: &[LabelFormat]) -> Self {
-        let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
-        let file = type_schema(Type::String).format(Some(bytes)).build();
         // Some client generators know only this type for bytes, and use the first type that they know.
-        let any = [("application/octet-stream", file.clone().into())];
-        let formats = formats.iter().map(|format| (format.content_type(), file.clone().into()));
+        let any = [(ANY_FILE, file_schema())];
+        let formats = formats.iter().map(|format| (format.content_type(), file_schema()));
         let contents = any.into_iter().chain(formats).collect();
         Self { status: "200", about, contents, headers: FILE_HEADERS, ..Self::default() }
     }
@@ -330,4 +344,9 @@ impl ResponseDoc {
         self.contents.push(("text/html", <String as PartialSchema>::schema()));
         self
     }
+}
+
+fn file_schema() -> RefOr<Schema> {
+    let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    type_schema(Type::String).format(Some(bytes)).into()
 }

@@ -63,7 +63,8 @@ const SERVICE: &str = include_str!("../../../openapi/openapi.json");
 const CONTROLS: &str = include_str!("../../../openapi/controls.json");
 
 impl Document {
-    fn read(self) -> Value {
+    /// Returns the document, for callers who reach the API under `/`.
+    pub(crate) fn read(self) -> Value {
         match self {
             Self::Service => parse(SERVICE),
             Self::WithControls => with_controls(parse(SERVICE), parse(CONTROLS)),

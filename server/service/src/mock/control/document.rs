@@ -1,6 +1,6 @@
 //! The controls in the OpenAPI document of the mock server, in addition to the service's operations.
 
-use parcelo_types::ErrorCode;
+use parcelo_types::{CountryCode, ErrorCode};
 use serde_json::json;
 use utoipa::{
     ToSchema,
@@ -11,8 +11,8 @@ use super::{
     planned_fault::PlannedFault,
     requests::{ClockMove, KeyToRotate, WantedKey, WantedStatus},
     responses::{
-        ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
-        ResetDone, RotatedSecret, SampleOrder, StartedServer, StatusPut, UnusedFaults,
+        ClockShown, InboxShown, InboxStarted, IssuedKey, KeysShown, MailsShown, Offences,
+        RequestLog, ResetDone, RotatedSecret, SampleOrder, StartedServer, StatusPut, UnusedFaults,
     },
     schemas::operation_names,
     servers::WantedServer,
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     http::{
         call::{self, Call},
-        operation_doc::{self, QueryParameter, ResponseDoc, Schemas, text_schema},
+        operation_doc::{self, QueryParameter, ResponseDoc, Schemas, reference, text_schema},
     },
     mock::webhook_chaos::WebhookFault,
 };
@@ -56,11 +56,14 @@ const BODY: QueryParameter = QueryParameter(
     "Only requests whose JSON has a value, by a JSON pointer: `/receiver/fullName=Ana`.",
     text_schema,
 );
+/// The country of a sample order.
+const COUNTRY: QueryParameter =
+    QueryParameter("country", "The receiver's country, `EC` by default.", reference::<CountryCode>);
 
 /// The controls, to be joined to the service's document.
 pub fn document() -> OpenApi {
     let mut schemas = Schemas::new();
-    let calls = [clock(), faults(), requests(), data(), webhooks(), servers()];
+    let calls = [clock(), faults(), requests(), data(), webhooks(), servers(), snapshots()];
     let calls = calls.into_iter().flatten().map(add_common_parts);
     let paths = call::paths(calls, super::PREFIX, &mut schemas);
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
@@ -113,7 +116,9 @@ fn data() -> Vec<Call> {
         ("/orders/{trackingNumber}", "Get a valid sample order with a tracking number");
     let verify =
         "List what was done twice, unmet expectations, and faults that have hit no request";
+    let scenario_keys = "List the API keys of the scenario with which the server was started";
     vec![
+        get::<KeysShown>("/keys", "MockScenarioKeys", scenario_keys),
         post::<IssuedKey>("/keys", "MockMakeKey", "Create an API key")
             .with_body::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }))
             .with_refusals(BODY_REFUSALS)
@@ -127,7 +132,8 @@ fn data() -> Vec<Call> {
         post::<ResetDone>("/reset", "MockReset", reset),
         get::<MailsShown>("/mails", "MockReadMails", "List the e-mails that were sent"),
         get::<SampleOrder>(order, "MockSampleOrder", sample)
-            .with_refusals(&[ErrorCode::ParcelNotFound]),
+            .query(&[COUNTRY])
+            .with_refusals(&[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound]),
         get::<Offences>("/verify", "MockVerify", verify),
     ]
 }
@@ -170,6 +176,18 @@ fn servers() -> Vec<Call> {
             .with_optional_body(),
         control::<Offences>(HttpMethod::Delete, "/servers/{port}", "MockStopServer", stop)
             .with_refusals(&[ErrorCode::NotFound]),
+    ]
+}
+
+fn snapshots() -> Vec<Call> {
+    let save = "Save the whole state as a file: data, keys and clock";
+    let restore = "Restore a saved state, of this server or of one with the same seed";
+    let file = ResponseDoc { headers: &[], ..ResponseDoc::file("The snapshot.", &[]) };
+    vec![
+        Call::route(HttpMethod::Get, "/snapshot", "MockSaveSnapshot", save).with_response(file),
+        control::<ClockShown>(HttpMethod::Put, "/snapshot", "MockRestoreSnapshot", restore)
+            .with_file_body()
+            .with_refusals(BODY_REFUSALS),
     ]
 }
 

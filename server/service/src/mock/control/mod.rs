@@ -7,9 +7,11 @@ mod planned_fault;
 mod refusals;
 mod requests;
 mod responses;
+mod scenario;
 #[cfg(test)]
 mod schemas;
 mod servers;
+mod snapshots;
 mod webhooks;
 
 use std::sync::Arc;
@@ -20,23 +22,25 @@ use axum::{
     response::Response,
     routing::{delete, get, post},
 };
+use parcelo_domain::Refusal;
 use parcelo_system::{clock::Clock, ids::Ids};
-use parcelo_types::{ErrorCode, TrackingNumber};
+use parcelo_types::{ApiKey, CountryCode, ErrorCode, TrackingNumber};
+use url::form_urlencoded;
 
-pub(super) use self::servers::StartServer;
+pub use self::scenario::{Scenario, ScenarioError};
+pub(super) use self::{servers::StartServer, webhooks::WebhookReceiver};
 use self::{
     planned_fault::PlannedFault,
-    refusals::invalid_body,
+    refusals::{invalid_body, invalid_field},
     requests::{
         ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, parse_key,
         read_body, select_requests,
     },
     responses::{
-        ClockShown, IssuedKey, MailsShown, Offences, RequestLog, ResetDone, SampleOrder, StatusPut,
-        UnusedFaults,
+        ClockShown, IssuedKey, KeysShown, MailsShown, Offences, RequestLog, ResetDone, SampleOrder,
+        StatusPut, UnusedFaults,
     },
     servers::Servers,
-    webhooks::WebhookReceiver,
 };
 #[cfg(test)]
 pub use document::document;
@@ -62,26 +66,36 @@ struct ControlState {
 type StateExtractor = State<Arc<ControlState>>;
 type ControlResult = Result<Response, HttpRefusal>;
 
-/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both. `start` starts further
-/// servers.
-pub(super) fn add_to(service: Router, server: Arc<MockServer>, start: StartServer) -> Router {
-    service.layer(Extension(Document::WithControls)).merge(routes(server, start))
+/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both. `receiver` is that of the
+/// server's scenario. `start` starts further servers.
+pub(super) fn add_to(
+    service: Router,
+    (server, receiver): (Arc<MockServer>, Option<WebhookReceiver>),
+    start: StartServer,
+) -> Router {
+    service.layer(Extension(Document::WithControls)).merge(routes(server, receiver, start))
 }
 
-fn routes(server: Arc<MockServer>, start: StartServer) -> Router {
-    let (ids, webhook_receiver) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
+fn routes(
+    server: Arc<MockServer>,
+    receiver: Option<WebhookReceiver>,
+    start: StartServer,
+) -> Router {
+    let ids = Ids::seeded(REQUEST_ID_SEED);
+    let webhook_receiver = tokio::sync::Mutex::new(receiver);
     let servers = Servers::new(start);
     let state = Arc::new(ControlState { server, ids, webhook_receiver, servers });
     let routes = Router::new()
         .route("/clock", get(read_clock).post(move_clock))
         .route("/faults", get(list_unused_faults).post(plan_fault).delete(delete_plans))
         .route("/requests", get(list_requests))
-        .route("/keys", post(create_key))
+        .route("/keys", get(list_keys).post(create_key))
         .route("/keys/rotate", post(rotate_key))
         .route("/orders/{number}", get(sample_order))
         .route("/reset", post(reset))
         .route("/servers", post(servers::start))
         .route("/servers/{port}", delete(servers::stop))
+        .route("/snapshot", get(snapshots::save).put(snapshots::restore))
         .route("/mails", get(list_mails))
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
@@ -166,14 +180,32 @@ async fn list_requests(State(state): StateExtractor, RawQuery(query): RawQuery) 
     Ok(json_ok(&RequestLog::new(requests.all())))
 }
 
-/// Handles GET orders/{number} with a valid sample order that has this tracking number.
+/// Handles GET orders/{number} with a valid sample order that has this tracking number, to `?country=` or Ecuador.
 async fn sample_order(
     State(_): StateExtractor,
     number: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
 ) -> ControlResult {
     let number = TrackingNumber::parse(&path_parameter(number));
     let number = number.map_err(|_| ErrorCode::ParcelNotFound)?;
-    Ok(json_ok(&SampleOrder { order: MockServer::sample_order(number) }))
+    let country = parse_country(query.as_deref())?;
+    Ok(json_ok(&SampleOrder { order: MockServer::sample_order(country, number) }))
+}
+
+/// Returns the country of a query; Ecuador if it has none.
+fn parse_country(query: Option<&str>) -> Result<CountryCode, Refusal> {
+    let mut country = CountryCode::EC;
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let code = CountryCode::parse(&value).ok().filter(|_| name == "country");
+        country = code.ok_or_else(|| {
+            invalid_field(
+                &name,
+                "the only parameter is country, with a code such as CO",
+                "el único parámetro es country, con un código como CO",
+            )
+        })?;
+    }
+    Ok(country)
 }
 
 /// Handles GET verify with the offences that [`MockServer::verify`] would list.
@@ -181,17 +213,27 @@ async fn verify(State(state): StateExtractor) -> Response {
     json_ok(&Offences { offences: state.server.offences() })
 }
 
+/// Handles GET keys with the keys of the scenario that the server was started with.
+async fn list_keys(State(state): StateExtractor) -> Response {
+    let keys = state.server.scenario_keys().iter().map(|key| key.secret().to_owned());
+    json_ok(&KeysShown { keys: keys.collect() })
+}
+
 /// Handles POST keys: creates an API key, by default of the account `default` and for every country.
 async fn create_key(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: WantedKey = read_body(request, "a key").await?;
-    let server = &state.server;
+    let key = issue_key(&state.server, &requested)?;
+    Ok(json_ok(&IssuedKey { key: key.secret().to_owned() }))
+}
+
+fn issue_key(server: &MockServer, requested: &WantedKey) -> Result<ApiKey, Refusal> {
     let checked = requested.check(&server.service.settings().destinations)?;
     let key = server.key().account(&checked.account).name(&checked.name);
     let mut key = key.allowed_countries(checked.allowed_countries.into());
     if let Some(limit) = requested.rate_limit {
         key = key.rate_limit(limit);
     }
-    Ok(json_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
+    Ok(key.issue())
 }
 
 /// Handles POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
@@ -222,17 +264,21 @@ async fn put_status(
     let number =
         TrackingNumber::parse(&path_parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
     let put = state.server.put_status(&number, requested.status).await;
-    let statuses = put.map_err(|error| match error {
+    let statuses = put.map_err(|error| refuse_status(&error))?;
+    Ok(json_ok(&StatusPut { tracking_number: number, statuses }))
+}
+
+fn refuse_status(error: &SetStatusError) -> Refusal {
+    match error {
         SetStatusError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
-        SetStatusError::Unreachable { ref number, ref from, ref to } => invalid_body(
+        SetStatusError::Unreachable { number, from, to } => invalid_body(
             &error.to_string(),
             &format!(
                 "{number} está en {from}, desde donde no se llega a {to} (docs/api.md, Statuses)"
             ),
         ),
-        SetStatusError::Refused { ref number, ref to, .. } => {
+        SetStatusError::Refused { number, to, .. } => {
             invalid_body(&error.to_string(), &format!("{number} no pudo pasar a {to}"))
         }
-    })?;
-    Ok(json_ok(&StatusPut { tracking_number: number, statuses }))
+    }
 }

@@ -21,7 +21,7 @@ use crate::mock::{
 };
 
 /// A fault and the requests that it hits; by default all.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::mock) struct PlannedFault {
@@ -65,7 +65,7 @@ pub(in crate::mock) struct PlannedFault {
 }
 
 /// The value of a header, or its values if it is sent several times.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(untagged)]
 enum HeaderValues {
@@ -74,7 +74,7 @@ enum HeaderValues {
 }
 
 /// The kinds of faults.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 enum FaultKind {

@@ -65,6 +65,13 @@ pub(super) struct IssuedKey {
     pub(super) key: String,
 }
 
+/// The API keys of the scenario that the server was started with, in its order.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct KeysShown {
+    pub(super) keys: Vec<String>,
+}
+
 /// A further server.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]

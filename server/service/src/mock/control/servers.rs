@@ -14,9 +14,10 @@ use serde::Deserialize;
 
 use super::{
     ControlResult, StateExtractor,
-    refusals::{invalid_body, invalid_field},
+    refusals::invalid_body,
     requests::read_body,
     responses::{Offences, StartedServer},
+    scenario::{Scenario, ScenarioError, WantedScenario, parse_clock},
 };
 use crate::{
     http::{json_ok, path_parameter},
@@ -26,10 +27,15 @@ use crate::{
 /// Maximum number of further servers. Each has a store, a socket and tasks.
 const MAX_SERVERS: usize = 1_000;
 
-/// Starts a server with this seed and this clock, and returns its port too. By default the seed is the next one, and the
-/// clock that of the first server.
+/// Starts a server with this seed, this clock and this scenario, and returns its port too. By default the seed is the
+/// next one, and clock and scenario those of the first server. A scenario that is refused is a [`ScenarioError`] in the
+/// error.
 pub(in crate::mock) type StartServer = Arc<
-    dyn Fn(Option<u64>, Option<Clock>) -> BoxFuture<'static, io::Result<(Arc<MockServer>, u16)>>
+    dyn Fn(
+            Option<u64>,
+            Option<Clock>,
+            Option<Scenario>,
+        ) -> BoxFuture<'static, io::Result<(Arc<MockServer>, u16)>>
         + Send
         + Sync,
 >;
@@ -61,11 +67,13 @@ pub(super) struct WantedServer {
     /// Its clock: `system`, `frozen=TIME` or `ticking=TIME`; that with which this server was started if it is absent.
     #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
     pub(super) clock: Option<String>,
+    /// The calls that are made before it is ready; those with which this server was started if they are absent.
+    pub(super) scenario: Option<WantedScenario>,
 }
 
 /// Handles POST servers: starts a further server with a key.
 pub(super) async fn start(State(state): StateExtractor, request: Request) -> ControlResult {
-    let wanted: WantedServer = read_body(request, "seed and clock").await?;
+    let wanted: WantedServer = read_body(request, "seed, clock and scenario").await?;
     let servers = &state.servers;
     if servers.lock().len() >= MAX_SERVERS {
         let message =
@@ -75,20 +83,23 @@ pub(super) async fn start(State(state): StateExtractor, request: Request) -> Con
         return Err(invalid_body(&message, &spanish).into());
     }
     let clock = wanted.clock.as_deref().map(parse_clock).transpose()?;
-    let (server, port) = (servers.start)(wanted.seed, clock).await.map_err(|error| {
-        let message = format!("no further server could be started: {error}");
-        invalid_body(&message, "no se pudo iniciar otro servidor")
-    })?;
+    let scenario = wanted.scenario.map(Scenario::new).transpose();
+    let scenario = scenario.map_err(ScenarioError::refusal)?;
+    let started = (servers.start)(wanted.seed, clock, scenario).await;
+    let (server, port) = started.map_err(refuse_start)?;
     let (url, key) = (server.url().to_owned(), server.key().issue().secret().to_owned());
     servers.lock().insert(port, server);
     Ok(json_ok(&StartedServer { port, url, key }))
 }
 
-fn parse_clock(text: &str) -> Result<Clock, Refusal> {
-    Clock::parse(text).ok_or_else(|| {
-        let (en, es) = (Clock::FORMS, Clock::FORMS_ES);
-        invalid_field("clock", &format!("clock must be {en}"), &format!("clock debe ser {es}"))
-    })
+fn refuse_start(error: io::Error) -> Refusal {
+    match error.downcast::<ScenarioError>() {
+        Ok(error) => error.refusal(),
+        Err(error) => {
+            let message = format!("no further server could be started: {error}");
+            invalid_body(&message, "no se pudo iniciar otro servidor")
+        }
+    }
 }
 
 /// Handles DELETE servers/{port}: stops a further server, and returns its offences.

@@ -19,14 +19,23 @@ use super::{
 };
 use crate::{
     http::json_ok,
-    mock::{Inbox, journey, reply::FINAL_STATUSES, webhook_chaos::WebhookFault},
+    mock::{Inbox, MockServer, journey, reply::FINAL_STATUSES, webhook_chaos::WebhookFault},
 };
 
 /// The receiver that the last `POST webhooks` chose.
-pub(super) enum WebhookReceiver {
+pub(in crate::mock) enum WebhookReceiver {
     Inbox(Inbox),
     /// The suite's own handler at this address.
     Handler(String),
+}
+
+impl WebhookReceiver {
+    /// Takes the place of the receiver before, whose inbox is closed.
+    pub(super) fn replace(self, current: &mut Option<Self>) {
+        if let Some(Self::Inbox(previous)) = current.replace(self) {
+            previous.close();
+        }
+    }
 }
 
 /// The inbox to start.
@@ -52,6 +61,24 @@ pub(super) struct WantedInbox {
 }
 
 impl WantedInbox {
+    /// Starts the inbox, or sends webhooks to `url`.
+    pub(super) async fn start(
+        &self,
+        server: &MockServer,
+    ) -> Result<(InboxStarted, WebhookReceiver), Refusal> {
+        let mut builder = server.webhook_inbox().kinds(self.check()?);
+        let Some(url) = &self.url else {
+            let inbox = builder.reply(self.reply.iter().copied()).start().await;
+            let started = InboxStarted { url: inbox.url().to_owned(), secret: None };
+            return Ok((started, WebhookReceiver::Inbox(inbox)));
+        };
+        if let Some(secret) = &self.secret {
+            builder = builder.secret(secret.clone());
+        }
+        let secret = Some(builder.try_send_to(url)?.expose());
+        Ok((InboxStarted { url: url.clone(), secret }, WebhookReceiver::Handler(url.clone())))
+    }
+
     /// Checks the request and returns its kinds of events.
     fn check(&self) -> Result<WebhookEventKinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
@@ -90,23 +117,9 @@ impl WantedInbox {
 /// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
 pub(super) async fn start_inbox(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: WantedInbox = read_body(request, "reply, a list of statuses, or url").await?;
-    let kinds = requested.check()?;
     let mut current = state.webhook_receiver.lock().await;
-    let mut builder = state.server.webhook_inbox().kinds(kinds);
-    let (started, receiver) = if let Some(url) = requested.url {
-        if let Some(secret) = requested.secret {
-            builder = builder.secret(secret);
-        }
-        let secret = Some(builder.try_send_to(&url)?.expose());
-        (InboxStarted { url: url.clone(), secret }, WebhookReceiver::Handler(url))
-    } else {
-        let inbox = builder.reply(requested.reply).start().await;
-        let started = InboxStarted { url: inbox.url().to_owned(), secret: None };
-        (started, WebhookReceiver::Inbox(inbox))
-    };
-    if let Some(WebhookReceiver::Inbox(previous)) = current.replace(receiver) {
-        previous.close();
-    }
+    let (started, receiver) = requested.start(&state.server).await?;
+    receiver.replace(&mut current);
     Ok(json_ok(&started))
 }
 

@@ -1,0 +1,249 @@
+//! A scenario: the control calls that are made before a mock server is ready, as one JSON object. It has the requests of
+//! those calls, and their code makes them.
+
+use std::{fmt, sync::Arc};
+
+use parcelo_domain::Refusal;
+use parcelo_types::{
+    ApiKey, CountryCode, Language, ParcelStatus, TrackingNumber,
+    model::{FaultCode, FieldFault},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    issue_key,
+    planned_fault::PlannedFault,
+    refusals::invalid_field,
+    refuse_status,
+    requests::WantedKey,
+    webhooks::{WantedInbox, WebhookReceiver},
+};
+use crate::{
+    http::Document,
+    mock::{Clock, MockServer},
+    service::Caller,
+};
+
+/// The dialect of JSON Schema that OpenAPI documents use.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// The schema of a scenario in the mock server's document.
+const SCHEMA: &str = "#/components/schemas/WantedScenario";
+
+/// The state in which a mock server starts: its clock, keys, parcels, webhooks and faults, for several suites, or for
+/// those that are not in Rust. [`Builder::scenario`](crate::mock::Builder::scenario) takes it, and `parcelo-server mock
+/// --scenario FILE`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use parcelo::{ParcelStatus, TrackingNumber};
+/// use parcelo_server::mock::{MockServer, Scenario};
+///
+/// let scenario = Scenario::parse(r#"{
+///     "clock": "frozen=2026-01-05T08:00:00Z",
+///     "keys": [{ "name": "Shop", "allowedCountries": ["EC", "CO"] }],
+///     "parcels": [{ "trackingNumber": "SB-SUCCESS-0001", "country": "CO", "status": "DELIVERED" }],
+///     "faults": [{ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" }]
+/// }"#)?;
+/// let server = MockServer::builder().scenario(scenario).start().await;
+/// let client = server.client(&server.scenario_keys()[0]);
+/// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+/// assert_eq!(client.tracking().get(&number).await?.status, ParcelStatus::Delivered);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Scenario {
+    clock: Option<Clock>,
+    calls: Arc<WantedScenario>,
+}
+
+/// The faults of a scenario, each with its place: a line and a column, or a path such as `parcels[2].status`.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", list(.0))]
+pub struct ScenarioError(Vec<FieldFault>);
+
+/// The clock of a server and the calls that are made before it is ready: keys first, then parcels, webhooks and faults.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct WantedScenario {
+    /// The schema of this file, for editors.
+    #[serde(rename = "$schema")]
+    _schema: Option<String>,
+    /// The clock: `system`, `frozen=TIME` or `ticking=TIME`.
+    #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
+    clock: Option<String>,
+    /// The bodies of `POST /__mock/keys`.
+    #[serde(default)]
+    keys: Vec<WantedKey>,
+    /// The parcels of the account `default`.
+    #[serde(default)]
+    parcels: Vec<WantedParcel>,
+    /// The bodies of `POST /__mock/webhooks`.
+    #[serde(default)]
+    webhooks: Vec<WantedInbox>,
+    /// The bodies of `POST /__mock/faults`.
+    #[serde(default)]
+    faults: Vec<PlannedFault>,
+}
+
+/// A parcel of the order that `GET /__mock/orders/{trackingNumber}` returns.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WantedParcel {
+    tracking_number: TrackingNumber,
+    /// The receiver's country, `EC` by default.
+    country: Option<CountryCode>,
+    /// Its status, such as `VOIDED`, `MANIFEST_SUBMITTED` or `DELIVERED`, by the shortest path that the state machine
+    /// allows; by default that of a new parcel.
+    status: Option<ParcelStatus>,
+}
+
+/// The keys that a scenario's calls have created, and the receiver of webhooks that they chose.
+pub(in crate::mock) struct ScenarioResult {
+    pub(in crate::mock) keys: Vec<ApiKey>,
+    pub(in crate::mock) receiver: Option<WebhookReceiver>,
+}
+
+impl Scenario {
+    /// Parses a scenario. Its calls are checked when a server starts with it.
+    ///
+    /// Errors if it is not JSON, has an unknown field, or has a value of another type.
+    pub fn parse(json: &str) -> Result<Self, ScenarioError> {
+        let wanted: WantedScenario = serde_json::from_str(json).map_err(|error| {
+            let fault = (error.to_string(), "el escenario no se puede leer");
+            ScenarioError(vec![FieldFault::new("scenario", FaultCode::InvalidFormat, fault)])
+        })?;
+        Self::new(wanted)
+    }
+
+    pub(super) fn new(wanted: WantedScenario) -> Result<Self, ScenarioError> {
+        let clock = wanted.clock.as_deref().map(parse_clock).transpose();
+        let clock = clock.map_err(|refusal| ScenarioError(refusal.faults()))?;
+        Ok(Self { clock, calls: Arc::new(wanted) })
+    }
+
+    /// Returns the JSON Schema of a scenario's file, for editors: the schemas of the controls' requests.
+    pub fn json_schema() -> Value {
+        let mut document = Document::WithControls.read();
+        let all = document.pointer_mut("/components/schemas").map(Value::take).unwrap_or_default();
+        let (mut schema, mut used) = (json!({ "$ref": SCHEMA }), Map::new());
+        add_references(&schema, &all, &mut used);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("$schema".to_owned(), json!(DIALECT));
+            schema.insert("components".to_owned(), json!({ "schemas": used }));
+        }
+        schema
+    }
+
+    /// Returns its clock, if it has one.
+    pub(in crate::mock) fn clock(&self) -> Option<Clock> {
+        self.clock.clone()
+    }
+
+    /// Makes its calls on a server that no one else uses yet.
+    pub(in crate::mock) async fn apply(
+        &self,
+        server: &MockServer,
+    ) -> Result<ScenarioResult, ScenarioError> {
+        let (calls, mut result) = (&*self.calls, ScenarioResult { keys: Vec::new(), receiver: None });
+        for (index, key) in calls.keys.iter().enumerate() {
+            let key = issue_key(server, key).map_err(|refusal| at("keys", index, &refusal))?;
+            result.keys.push(key);
+        }
+        if !calls.parcels.is_empty() {
+            let caller = server.seed_caller();
+            for (index, parcel) in calls.parcels.iter().enumerate() {
+                let created = parcel.create(server, &caller).await;
+                created.map_err(|refusal| at("parcels", index, &refusal))?;
+            }
+        }
+        for (index, webhook) in calls.webhooks.iter().enumerate() {
+            let started = webhook.start(server).await;
+            let (_, receiver) = started.map_err(|refusal| at("webhooks", index, &refusal))?;
+            receiver.replace(&mut result.receiver);
+        }
+        for (index, fault) in calls.faults.iter().enumerate() {
+            let plan = fault.clone().plan().map_err(|refusal| at("faults", index, &refusal))?;
+            server.recorder.plans().add(plan);
+        }
+        Ok(result)
+    }
+}
+
+// Not derived, because faults can have API keys.
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+impl ScenarioError {
+    /// Refuses the body of a control that has the scenario as a field.
+    pub(super) fn refusal(mut self) -> Refusal {
+        for fault in &mut self.0 {
+            fault.field.insert_str(0, "scenario.");
+        }
+        Refusal::invalid(&self.0)
+    }
+}
+
+impl WantedParcel {
+    async fn create(&self, server: &MockServer, caller: &Caller) -> Result<(), Refusal> {
+        let country = self.country.unwrap_or(CountryCode::EC);
+        let order = MockServer::sample_order(country, self.tracking_number.clone());
+        let order = serde_json::to_value(&order).unwrap_or_default();
+        server.service.create_order(caller, &order, None).await?;
+        if let Some(status) = &self.status {
+            let put = server.put_status(&self.tracking_number, status.clone()).await;
+            put.map_err(|error| refuse_status(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Parses a clock as the command line names it.
+pub(super) fn parse_clock(text: &str) -> Result<Clock, Refusal> {
+    Clock::parse(text).ok_or_else(|| {
+        let (en, es) = (Clock::FORMS, Clock::FORMS_ES);
+        invalid_field("clock", &format!("clock must be {en}"), &format!("clock debe ser {es}"))
+    })
+}
+
+/// Returns the faults of a refused call with their places in the scenario.
+fn at(calls: &str, index: usize, refusal: &Refusal) -> ScenarioError {
+    let place = format!("{calls}[{index}]");
+    let mut faults = refusal.faults();
+    if faults.is_empty() {
+        let texts = (refusal.text(Language::En), refusal.text(Language::Es));
+        return ScenarioError(vec![FieldFault::new(place, FaultCode::InvalidFormat, texts)]);
+    }
+    for fault in &mut faults {
+        let field = &fault.field;
+        // The call's own name for the whole of it.
+        fault.field = if field == "body" { place.clone() } else { format!("{place}.{field}") };
+    }
+    ScenarioError(faults)
+}
+
+fn list(faults: &[FieldFault]) -> String {
+    let texts = faults.iter().map(|fault| format!("{}: {}", fault.field, fault.message));
+    texts.collect::<Vec<_>>().join("; ")
+}
+
+/// Adds the schemas that a schema refers to, and those that they refer to.
+fn add_references(schema: &Value, all: &Value, used: &mut Map<String, Value>) {
+    // References stand at any depth, and the text has all of them.
+    let text = schema.to_string();
+    for reference in text.split(r##""$ref":"#/components/schemas/"##).skip(1) {
+        let name = reference.split('"').next().unwrap_or_default();
+        if let Some(referred) = all.get(name)
+            && used.insert(name.to_owned(), referred.clone()).is_none()
+        {
+            add_references(referred, all, used);
+        }
+    }
+}
