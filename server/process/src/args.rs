@@ -14,6 +14,7 @@ use super::{
     backup::Backup,
     credential_args::{Carriers, Keys, Tokens},
     mock_args::Mock,
+    restore::Restore,
     serve_args::Serve,
     shared_args::CommonArgs,
     vacuum::Vacuum,
@@ -96,8 +97,12 @@ pub(super) enum Command {
     /// Create and list accounts, and set their dashboard passwords; works while a server runs on the same database.
     #[command(subcommand)]
     Accounts(Accounts),
-    /// Copy the database as it is at this moment; works while a server runs on it.
+    /// Copy the database as it is at this moment to a file, or to a folder of the newest backups; works while a
+    /// server runs on it.
     Backup(Backup),
+    /// Put a backup in the place of the database file, which is kept under another name. Stop the server
+    /// first.
+    Restore(Restore),
     /// Check that a backup is whole and can be restored.
     Verify(Verify),
     /// Copy a database to the other engine, from a file to PostgreSQL or back, and compare the two. Stop the

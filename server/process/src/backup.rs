@@ -1,14 +1,21 @@
 //! `parcelo-server backup`: a consistent copy of the database, even while a server writes.
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 use clap::Args as ClapArgs;
+use parcelo_system::clock::{Clock, SystemClock};
 use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, DatabaseArg, existing_file, parse_database},
+    database::{DatabaseArg, existing_file, parse_file},
     print,
+    retention::BackupFolder,
+    verify::check,
 };
 
 #[derive(Debug, ClapArgs)]
@@ -16,55 +23,47 @@ pub(super) struct Backup {
     #[command(flatten)]
     database: DatabaseArg,
     /// The file to write, as FILE or sqlite:FILE; one that exists is left alone.
-    #[arg(value_name = "FILE", value_parser = parse_file)]
-    file: PathBuf,
+    #[arg(value_name = "FILE", value_parser = parse_file, required_unless_present = "folder", conflicts_with = "folder")]
+    file: Option<PathBuf>,
+    /// The folder to write to, under a name with the time, as parcelo-2026-11-27T10-00-00Z.db. The backup is then
+    /// verified.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Keep the newest N backups of the folder, and delete older ones once the new one is verified.
+    #[arg(long, value_name = "N", requires = "folder")]
+    keep: Option<NonZeroUsize>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Parses a file name, which may have the form of `--database`.
-pub(super) fn parse_file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() {
-        return Err("expected a file name".to_owned());
-    }
-    if !text.starts_with("sqlite:") {
-        return Ok(text.into());
-    }
-    match parse_database(text)? {
-        Database::File(file) => Ok(file),
-        Database::Memory => Err("expected a file, not a database in memory".to_owned()),
-        #[cfg(feature = "postgres")]
-        Database::Postgres(_) => Err("expected a file".to_owned()),
-    }
-}
-
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
-    let bytes = parcelo_store::backup(existing_file(&options.database)?, &options.file)?;
-    let file = options.file.display().to_string();
-    if options.json {
-        return Ok(print::json(&json!({ "file": file, "bytes": bytes }))?);
+    let database = existing_file(&options.database)?;
+    let folder = options.folder.as_deref().map(|folder| BackupFolder::new(folder, database));
+    let file = match &folder {
+        Some(folder) => folder.new_file(SystemClock.now()),
+        // The command line requires a file where there is no folder.
+        None => options.file.clone().unwrap_or_default(),
+    };
+    let bytes = parcelo_store::backup(database, &file)?;
+    let mut deleted = Vec::new();
+    if let Some(folder) = &folder {
+        check(&file).map_err(|reason| set_aside(&file, &reason))?;
+        if let Some(keep) = options.keep {
+            deleted = folder.delete_oldest(&file, keep)?;
+        }
     }
-    Ok(print::backup_done(&file, bytes)?)
+    if options.json {
+        let view =
+            json!({ "file": file.display().to_string(), "bytes": bytes, "deleted": deleted });
+        return Ok(print::json(&view)?);
+    }
+    Ok(print::backup_done(&file.display().to_string(), bytes, &deleted)?)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_a_file_or_a_database_address() {
-        let table = [
-            ("copy.db", "copy.db"),
-            ("sqlite:copy.db", "copy.db"),
-            ("sqlite:///var/copy.db", "/var/copy.db"),
-            ("./sqlite:copy.db", "./sqlite:copy.db"),
-        ];
-        for (text, file) in table {
-            assert_eq!(parse_file(text), Ok(file.into()), "{text}");
-        }
-        for bad in ["", "sqlite:", "sqlite::memory:"] {
-            assert!(parse_file(bad).is_err(), "{bad}");
-        }
-    }
+/// Renames a backup that failed its check, so that it does not count as one.
+fn set_aside(file: &Path, reason: &Failure) -> Failure {
+    let damaged = file.with_extension("db.damaged");
+    let file = fs::rename(file, &damaged).map_or_else(|_| file.to_owned(), |()| damaged);
+    Failure::DamagedBackup { file, reason: reason.to_string() }
 }

@@ -108,6 +108,22 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     }
 }
 
+/// Parses a file name, which may have the form of `--database`.
+pub(super) fn parse_file(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("expected a file name".to_owned());
+    }
+    if !text.starts_with("sqlite:") {
+        return Ok(text.into());
+    }
+    match parse_database(text)? {
+        Database::File(file) => Ok(file),
+        Database::Memory => Err("expected a file, not a database in memory".to_owned()),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(_) => Err("expected a file".to_owned()),
+    }
+}
+
 /// Opens an existing database. Only a server creates one; otherwise a command with a wrong `--database` would succeed
 /// without any effect on the server.
 pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
@@ -133,9 +149,14 @@ pub(super) async fn find_account(store: &Store, name: &str) -> Result<AccountRow
 
 /// Returns the file of an existing database, for commands that work on files only.
 pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
+    let path = database_file(database)?;
+    if path.exists() { Ok(path) } else { Err(no_file(path)) }
+}
+
+/// Returns the file of a database, which may not exist yet, for commands that work on files only.
+pub(super) fn database_file(database: &DatabaseArg) -> Result<&Path, Failure> {
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
-        Database::File(path) if !path.exists() => Err(no_file(path)),
         Database::File(path) => Ok(path),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
@@ -179,6 +200,22 @@ mod tests {
         assert_eq!(parse_database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(parse_database("sqlite://").is_err());
         assert!(parse_database("mysql://x").is_err() && parse_database("sqlite:").is_err());
+    }
+
+    #[test]
+    fn a_backup_is_a_file_or_a_database_address() {
+        let table = [
+            ("copy.db", "copy.db"),
+            ("sqlite:copy.db", "copy.db"),
+            ("sqlite:///var/copy.db", "/var/copy.db"),
+            ("./sqlite:copy.db", "./sqlite:copy.db"),
+        ];
+        for (text, file) in table {
+            assert_eq!(parse_file(text), Ok(file.into()), "{text}");
+        }
+        for bad in ["", "sqlite:", "sqlite::memory:"] {
+            assert!(parse_file(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ mod password;
 pub mod passwords;
 mod print;
 mod ready_file;
+mod restore;
+mod retention;
 #[doc(hidden)]
 pub mod routes;
 mod serve;
@@ -141,6 +143,25 @@ pub enum Failure {
         /// Its first faults.
         faults: String,
     },
+    /// A new backup failed its check.
+    #[error(
+        "the new backup failed its check and is now {}; no older one was deleted: {reason}",
+        file.display()
+    )]
+    DamagedBackup {
+        /// The backup, under the name that it was given.
+        file: PathBuf,
+        /// The result of the check.
+        reason: String,
+    },
+    /// The backup was made, but older ones cannot be deleted.
+    #[error("the backup was made, but older ones cannot be deleted ({}: {source}): delete them", path.display())]
+    OldBackups {
+        /// An older backup, or the folder.
+        path: PathBuf,
+        /// The underlying error.
+        source: io::Error,
+    },
     /// The database to copy does not exist.
     #[error("the database {0} does not exist; name a stopped server's, or a backup, with --from")]
     NoSource(String),
@@ -227,6 +248,7 @@ async fn run_command(args: Args) -> Result<(), Failure> {
         Command::Tokens(command) => credentials::run_tokens(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
+        Command::Restore(options) => restore::run(&options),
         #[cfg(feature = "postgres")]
         Command::Copy(options) => copy::run(options).await,
         Command::Vacuum(options) => vacuum::run(&options),

@@ -243,12 +243,32 @@ pub(super) fn first_token(
     })
 }
 
-pub(super) fn backup_done(file: &str, bytes: u64) -> PrintResult {
+pub(super) fn backup_done(file: &str, bytes: u64, deleted: &[String]) -> PrintResult {
     print_results(|out| {
         writeln!(
             out,
             "{file}: {bytes} bytes. It contains the secrets of keys and webhooks: protect it like the database."
-        )
+        )?;
+        deleted.iter().try_for_each(|older| writeln!(out, "{older}: deleted"))
+    })
+}
+
+/// The tasks after a restore. A backup knows nothing of what was done after it.
+const AFTER_RESTORE: &str = "\
+Start the server. What was done after the backup is undone:
+- Parcels created since are unknown, though their labels may be printed. An order that is repeated gets another
+  number, unless it states one.
+- Keys, tokens and passwords are as they were: revoke again what was revoked, and create again what was created.
+- Webhooks delivered since may be sent again, under the same ids.
+- If you set PARCELO_SECRET, set it as before, or no key and no label link works.";
+
+pub(super) fn restore_done(file: &str, bytes: u64, moved_aside: &[String]) -> PrintResult {
+    print_results(|out| {
+        writeln!(out, "{file}: {bytes} bytes, restored")?;
+        for old in moved_aside {
+            writeln!(out, "{old}: moved aside, with what the backup lacks; nothing deletes it")?;
+        }
+        writeln!(out, "{AFTER_RESTORE}")
     })
 }
 

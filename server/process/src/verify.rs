@@ -1,11 +1,12 @@
 //! `parcelo-server verify`: checks a backup before it is needed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
+use parcelo_store::FileReport;
 use serde_json::{Map, json};
 
-use super::{Failure, backup::parse_file, print};
+use super::{Failure, database::parse_file, print};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Verify {
@@ -33,8 +34,17 @@ pub(super) fn run(options: &Verify) -> Result<(), Failure> {
     } else {
         print::verified(&file, &report)?;
     }
+    require_sound(&options.file, &report)
+}
+
+/// Checks a backup for another command, without output.
+pub(super) fn check(file: &Path) -> Result<(), Failure> {
+    require_sound(file, &parcelo_store::verify(file)?)
+}
+
+fn require_sound(file: &Path, report: &FileReport) -> Result<(), Failure> {
     if report.faults.is_empty() {
         return Ok(());
     }
-    Err(Failure::DamagedFile { file: options.file.clone(), faults: report.faults.join("; ") })
+    Err(Failure::DamagedFile { file: file.to_owned(), faults: report.faults.join("; ") })
 }

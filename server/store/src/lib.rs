@@ -99,9 +99,9 @@ pub use self::pause::Pause;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub use self::search_hits::SearchPage;
-#[cfg(feature = "backup")]
-pub use self::sqlite::backup;
 pub use self::sqlite::{FileReport, ReadOnlyReason, StoreError, VacuumReport, verify};
+#[cfg(feature = "backup")]
+pub use self::sqlite::{RestoreReport, backup, restore};
 #[cfg(feature = "postgres")]
 pub use self::transfer::CopiedTable;
 use self::{process_state::ProcessState, sqlite::VacuumJob, stats::Stats};

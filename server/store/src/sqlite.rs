@@ -29,6 +29,8 @@ mod pages;
 mod pending;
 mod readers;
 mod records;
+#[cfg(feature = "backup")]
+mod restore;
 mod scans;
 mod single_server;
 #[cfg(feature = "postgres")]
@@ -55,8 +57,10 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 #[cfg(feature = "backup")]
-pub use self::backup::backup;
-pub(crate) use self::vacuum::VacuumJob;
+pub use self::{
+    backup::backup,
+    restore::{RestoreReport, restore},
+};
 use self::{
     checkpoints::Checkpoints,
     file_lock::Files,

@@ -24,7 +24,7 @@ fn list_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Makes a database that takes a while to copy.
-fn large_database(setup: &TestSetup) {
+pub(crate) fn large_database(setup: &TestSetup) {
     setup.new_key("sandbox");
     let db = Connection::open(setup.path("parcelo.db")).unwrap();
     db.execute_batch("INSERT INTO meta VALUES ('ballast', randomblob(24000000))").unwrap();

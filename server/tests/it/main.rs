@@ -13,6 +13,7 @@
 mod access;
 mod admin;
 mod api;
+mod backups;
 mod bodies;
 mod browser;
 mod carrier;
@@ -23,6 +24,7 @@ mod controls;
 mod dashboard;
 mod deliveries;
 mod disk;
+mod docs_backup;
 mod docs_guide;
 mod document;
 mod drain;

@@ -47,25 +47,32 @@ pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
 /// Gives a complete draft its final name, durably, and returns its size.
 pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreError> {
     let failed = |error: io::Error| StoreError::copy(file, error);
-    let written = || {
-        // The mark of the source says that it has a log.
-        draft.as_file().write_all_at(&NO_LOG, LOG_MARK_OFFSET)?;
-        draft.as_file().sync_all()?;
-        draft.as_file().metadata()
-    };
-    let size = written().map_err(failed)?.len();
+    let size = seal(&draft).map_err(failed)?;
     draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
         io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
         _ => failed(refused.error),
     })?;
     // Until the folder is on the disk too, a power cut can undo the renaming.
-    File::open(parent_folder(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    sync_folder(file).map_err(failed)?;
     Ok(size)
+}
+
+/// Marks a complete draft as a file without a log, waits until it is on the disk, and returns its size.
+pub(super) fn seal(draft: &NamedTempFile) -> io::Result<u64> {
+    // The mark of the source says that it has a log.
+    draft.as_file().write_all_at(&NO_LOG, LOG_MARK_OFFSET)?;
+    draft.as_file().sync_all()?;
+    Ok(draft.as_file().metadata()?.len())
+}
+
+/// Waits until the names in the file's folder are on the disk.
+pub(super) fn sync_folder(file: &Path) -> io::Result<()> {
+    File::open(parent_folder(file))?.sync_all()
 }
 
 /// Creates a file in the same folder that only its owner can read. It is deleted unless it gets the final name, or the
 /// process is killed.
-fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
+pub(super) fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
     tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(parent_folder(file))

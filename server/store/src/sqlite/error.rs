@@ -165,7 +165,7 @@ pub enum StoreError {
     },
     /// The command works on files only.
     #[error(
-        "the database {database} is not a file, and this command works on files only: use PostgreSQL's own tools (pg_dump, VACUUM)"
+        "the database {database} is not a file, and this command works on files only: use PostgreSQL's own tools (pg_dump, pg_restore, VACUUM)"
     )]
     OnlyFiles {
         /// The name of the database.
