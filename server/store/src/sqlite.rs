@@ -24,6 +24,7 @@ mod key_index;
 mod key_map;
 mod key_runs;
 mod migrations;
+mod newest_record;
 mod outbox;
 mod pages;
 mod pending;
@@ -68,6 +69,7 @@ use self::{
     health::{Health, Probe},
     identity::IfEmpty,
     key_index::KeyIndex,
+    newest_record::NewestRecord,
     readers::Readers,
     scans::new_turns,
     writer::Writer,
@@ -78,6 +80,7 @@ pub use self::{
     vacuum::VacuumReport,
     verify::{FileReport, verify},
 };
+pub(crate) use self::vacuum::VacuumJob;
 pub(crate) use super::CommitOutcome;
 use crate::{WRITE_TIMEOUT, process_state::ProcessState, turns::Turns, write_error::WriteError};
 
@@ -109,6 +112,9 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The descriptor of the lock is opened before SQLite's, and is never closed.
         let lock = file_lock::lock(path)?;
+        // This comes before SQLite's first look at the file.
+        identity::verify_log(path)?;
+        newest_record::verify_newest(&lock, path)?;
         let (mut db, secret) = connection::open_writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
@@ -117,7 +123,9 @@ impl Store {
         // Done before anything is served, because a keyed write may be decided only when all keys are known.
         let keys =
             KeyIndex::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
-        let writer = Writer::start(db, lock, checkpoints, Arc::clone(&health)).map_err(failed)?;
+        let keys = Arc::new(keys);
+        let newest = NewestRecord::new(lock, Arc::clone(&keys));
+        let writer = Writer::start(db, newest, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), new_turns());
         let mode = Mode::File { writer, readers, scans, probe };
         Ok(Self::from_parts((path, secret), health, keys, mode))
@@ -158,13 +166,13 @@ impl Store {
     fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
         // The first caller that needs the keys reads them; a command seldom needs them.
-        Self::from_parts((file, secret), Arc::default(), KeyIndex::new(), mode)
+        Self::from_parts((file, secret), Arc::default(), Arc::new(KeyIndex::new()), mode)
     }
 
     fn from_parts(
         (file, secret): (&Path, [u8; 32]),
         health: Arc<Health>,
-        keys: KeyIndex,
+        keys: Arc<KeyIndex>,
         mode: Mode,
     ) -> Self {
         // An earlier server may have ended before it could truncate its log.
@@ -176,7 +184,7 @@ impl Store {
             health,
             log_holds_erased,
             login_throttle: Mutex::default(),
-            keys: Arc::new(keys),
+            keys,
             mode,
         }))
     }

@@ -186,6 +186,69 @@ async fn a_backup_beside_the_log_of_the_file_that_it_replaces_is_refused() {
     assert_eq!(list["meta"]["total"], 1, "{list}");
 }
 
+/// Starts a server on a file with one parcel, and kills it after two more.
+async fn killed_after_three_orders(setup: &TestSetup) -> (parcelo::ApiKey, Vec<u8>) {
+    let key = setup.new_key("sandbox").1;
+    let running = setup.start(&[]);
+    running.api(&key).create_parcel(&order("order-0001")).await;
+    running.stop();
+    let before = fs::read(setup.path("parcelo.db")).unwrap();
+    let mut running = setup.start(&[]);
+    // The second order is noted before the third is answered.
+    for key_of_order in ["order-0002", "order-0003"] {
+        running.api(&key).create_parcel(&order(key_of_order)).await;
+    }
+    running.kill();
+    (key, before)
+}
+
+#[tokio::test]
+async fn a_file_whose_log_is_gone_is_refused_and_unchanged() {
+    let setup = TestSetup::on_file("the log is a file of its own");
+    let (key, before) = killed_after_three_orders(&setup).await;
+    // The file as it is while all later orders are in the log.
+    fs::write(setup.path("parcelo.db"), &before).unwrap();
+    for name in ["parcelo.db-wal", "parcelo.db-shm"] {
+        let _ = fs::remove_file(setup.path(name));
+    }
+    for _ in 0..2 {
+        let error = setup.start_error();
+        assert!(error.contains("lacks requests that were acknowledged"), "{error}");
+        assert!(error.contains("parcelo.db.lock"), "{error}");
+        assert!(fs::read(setup.path("parcelo.db")).unwrap() == before);
+    }
+    fs::remove_file(setup.path("parcelo.db.lock")).unwrap();
+    let running = setup.start(&[]);
+    let list = running.api(&key).get("/api/v1/parcels").await.json();
+    assert_eq!(list["meta"]["total"], 1, "{list}");
+}
+
+#[tokio::test]
+async fn a_log_that_another_program_moved_into_the_file_is_not_missed() {
+    let setup = TestSetup::on_file("the log is a file of its own");
+    let (key, _) = killed_after_three_orders(&setup).await;
+    let db = Connection::open(setup.path("parcelo.db")).unwrap();
+    db.execute_batch("UPDATE meta SET value = value").unwrap();
+    drop(db);
+    assert!(!setup.path("parcelo.db-wal").exists());
+    let running = setup.start(&[]);
+    let list = running.api(&key).get("/api/v1/parcels").await.json();
+    assert_eq!(list["meta"]["total"], 3, "{list}");
+}
+
+#[tokio::test]
+async fn a_new_database_in_the_place_of_a_deleted_one_is_served() {
+    let setup = TestSetup::on_file("the log is a file of its own");
+    killed_after_three_orders(&setup).await;
+    for name in ["parcelo.db-wal", "parcelo.db-shm"] {
+        let _ = fs::remove_file(setup.path(name));
+    }
+    // The new file has the inode of the old one.
+    fs::write(setup.path("parcelo.db"), "").unwrap();
+    setup.start(&[]).stop();
+    setup.start(&[]).stop();
+}
+
 #[test]
 fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     let setup = TestSetup::on_file("the test damages or moves the file");

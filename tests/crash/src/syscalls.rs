@@ -88,7 +88,7 @@ pub fn read_folder(folder: &Path) -> Image {
 }
 
 /// Returns `true` if a file is part of an image. `SQLite` rebuilds the shared memory after a crash, and the lock file
-/// is empty.
+/// may be lost.
 fn is_in_image(name: &str) -> bool {
     !name.ends_with("-shm") && !name.ends_with(".lock")
 }

@@ -83,6 +83,17 @@ pub enum StoreError {
         /// The log.
         log: PathBuf,
     },
+    /// The file lacks requests that were acknowledged.
+    #[error(
+        "the database {file} lacks requests that were acknowledged: its -wal file is missing, or the file is an older copy. Put the -wal file back, or restore a backup. To start without these requests, delete {note}",
+        file = .file.display(), note = .note.display()
+    )]
+    LostRecords {
+        /// The database.
+        file: PathBuf,
+        /// The file that shows it.
+        note: PathBuf,
+    },
     /// The file is empty, and a command expected data in it.
     #[error(
         "the database {file} is empty: start the server on it to make a new database, or restore a backup in its place",

@@ -160,6 +160,11 @@ impl KeyIndex {
         self.progress().last
     }
 
+    /// Returns the highest id of a row that is known to be committed.
+    pub(super) fn last_committed(&self) -> i64 {
+        self.progress().known_to
+    }
+
     /// Records that this row is committed.
     pub(super) fn mark_committed(&self, id: i64) {
         let mut progress = self.progress();
@@ -231,6 +236,11 @@ impl Store {
             Mode::Inline(_) => forget(),
         }
     }
+}
+
+/// Returns the highest id that a row ever had.
+pub(super) fn last_id(db: &Connection) -> rusqlite::Result<i64> {
+    ids(db).map(|(_, last)| last)
 }
 
 /// Returns the lowest id that a row has or will have, and the highest that a row ever had.

@@ -18,9 +18,9 @@ use tokio::sync::oneshot;
 use super::{
     checkpoints::Checkpoints,
     error::is_fatal,
-    file_lock::FileLock,
     group::{self, QueuedWrite},
     health::{Health, ReadOnlyReason},
+    newest_record::NewestRecord,
 };
 use crate::write_error::WriteError;
 
@@ -46,10 +46,10 @@ enum Message {
 }
 
 impl Writer {
-    /// Starts the thread, which keeps `lock` until its last write is done.
+    /// Starts the thread, which keeps the lock of `newest` until its last write is done.
     pub(super) fn start(
         db: Connection,
-        lock: FileLock,
+        newest: NewestRecord,
         checkpoints: Checkpoints,
         health: Arc<Health>,
     ) -> io::Result<Self> {
@@ -57,11 +57,11 @@ impl Writer {
         let shared_health = Arc::clone(&health);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store then reports that it accepts no more writes.
-            let serve = || serve(&waiting, &db, checkpoints, &health);
+            let serve = || serve(&waiting, (&db, &newest), checkpoints, &health);
             let _panicked = catch_unwind(AssertUnwindSafe(serve));
             health.stop_writes(ReadOnlyReason::Closed);
             drop(db);
-            drop(lock);
+            drop(newest);
         })?;
         Ok(Self { queue, health: shared_health, thread: Mutex::new(Some(thread)) })
     }
@@ -103,7 +103,7 @@ impl Writer {
 
 fn serve(
     waiting: &Receiver<Message>,
-    db: &Connection,
+    (db, newest): (&Connection, &NewestRecord),
     mut checkpoints: Checkpoints,
     health: &Health,
 ) {
@@ -122,6 +122,7 @@ fn serve(
             let (count, started) = (queued_writes.len(), monotonic_now());
             group::commit(db, health, queued_writes);
             health.count_answered(count, started.elapsed());
+            newest.write();
             // A checkpoint would write to a disk that has failed.
             if health.is_writable()
                 && let Err(error) = checkpoints.after_commit(db)
