@@ -1,10 +1,9 @@
-//! The command line. Every flag can also be set by an environment variable; the flag has priority.
+//! The command line. Every flag of `serve` can also be set by an environment variable or in a file; the flag has
+//! priority, then the variable.
 
-use std::ffi::{OsStr, OsString};
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{
-    Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, parser::ValueSource,
-};
+use clap::{CommandFactory, Error, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "postgres")]
 use super::copy::Copy;
@@ -12,10 +11,13 @@ use super::{
     accounts::Accounts,
     audit::Audit,
     backup::Backup,
+    config::Config,
+    config_file::ConfigFile,
     credential_args::{Carriers, Keys, Tokens},
     mock_args::Mock,
     restore::Restore,
     serve_args::Serve,
+    settings::{ParsedCommand, Setting},
     shared_args::CommonArgs,
     vacuum::Vacuum,
     verify::Verify,
@@ -26,11 +28,18 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(name = "parcelo-server", version, propagate_version = true)]
 pub struct Args {
+    /// A TOML file of settings, named as the flags of `serve`: listen = "0.0.0.0:8080". Flags and
+    /// environment variables override it.
+    #[arg(long, global = true, env = "PARCELO_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     pub(super) command: Command,
     /// The flags that differ from their defaults, for the log.
     #[arg(skip)]
     pub(super) non_default_flags: String,
+    /// The settings of the command, for `config show`.
+    #[arg(skip)]
+    pub(super) settings: Vec<Setting>,
 }
 
 impl Args {
@@ -41,44 +50,32 @@ impl Args {
 
     /// Parses these arguments; the first is the command's name. Invalid arguments end the process with an explanation.
     pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        Self::parse_arguments(&arguments).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Parses the arguments twice: for the name of the file, and with its settings.
+    fn parse_arguments(arguments: &[OsString]) -> Result<Self, Error> {
         let command = Self::command();
-        let matches = command.clone().get_matches_from(arguments);
-        let non_default_flags = non_default_flags(&command, &matches);
-        // This cannot fail, because the same arguments have just been parsed.
-        let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        Self { non_default_flags, ..args }
+        let matches = command.clone().try_get_matches_from(arguments)?;
+        let file = match Self::from_arg_matches(&matches)?.config {
+            Some(path) => ConfigFile::read(&path)?,
+            None => ConfigFile::default(),
+        };
+        let matches = file.apply(command.clone()).try_get_matches_from(arguments)?;
+        let parsed = ParsedCommand::new(&command, &matches, &file);
+        let (non_default_flags, settings) = (parsed.non_default_flags(), parsed.settings());
+        Ok(Self { non_default_flags, settings, ..Self::from_arg_matches(&matches)? })
     }
-}
-
-/// Returns the subcommand's flags that differ from their defaults, as on a command line, however they were set.
-/// Addresses of databases are left out, because they may hold a password.
-fn non_default_flags(command: &clap::Command, matches: &ArgMatches) -> String {
-    let Some((name, matches)) = matches.subcommand() else { return String::new() };
-    let Some(command) = command.find_subcommand(name) else { return String::new() };
-    let flags =
-        command.get_arguments().filter_map(|argument| format_non_default_flag(argument, matches));
-    flags.collect::<Vec<_>>().join(" ")
-}
-
-fn format_non_default_flag(argument: &Arg, matches: &ArgMatches) -> Option<String> {
-    let id = argument.get_id().as_str();
-    let is_set = matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue);
-    if !is_set || argument.is_hide_env_values_set() {
-        return None;
-    }
-    let flag = argument.get_long()?;
-    let values: Vec<&OsStr> = matches.get_raw(id)?.collect();
-    if values == argument.get_default_values() {
-        return None;
-    }
-    let values: Vec<_> = values.into_iter().map(OsStr::to_string_lossy).collect();
-    Some(format!("--{flag}={}", values.join(",")))
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Serve the production API, the sandbox API and the operators' listener.
     Serve(Box<Serve>),
+    /// Show what a server would be started with.
+    #[command(subcommand)]
+    Config(Config),
     /// Create, list, rotate and revoke API keys; works while a server runs on the same database.
     #[command(subcommand)]
     Keys(Keys),
@@ -121,7 +118,9 @@ pub(super) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::ffi::OsStr;
+
+    use clap::{Arg, CommandFactory};
 
     use super::*;
 
@@ -160,10 +159,8 @@ mod tests {
     #[test]
     fn the_log_of_a_start_shows_no_database_address() {
         let typed = ["parcelo-server", "serve", "--database", "postgres://shop:s3cret@db/parcelo"];
-        let command = Args::command();
-        let typed = typed.into_iter().chain(["--drain", "7"]);
-        let matches = command.clone().try_get_matches_from(typed);
-        assert_eq!(non_default_flags(&command, &matches.unwrap()), "--drain=7");
+        let typed: Vec<_> = typed.into_iter().chain(["--drain", "7"]).map(OsString::from).collect();
+        assert_eq!(Args::parse_arguments(&typed).unwrap().non_default_flags, "--drain=7");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use parcelo_system::{
     clock::{Clock, SystemClock},
     ids::Ids,
 };
+use url::Url;
 
 use super::{Failure, secrets};
 use crate::shell;
@@ -121,6 +122,22 @@ pub(super) fn parse_file(text: &str) -> Result<PathBuf, String> {
         Database::Memory => Err("expected a file, not a database in memory".to_owned()),
         #[cfg(feature = "postgres")]
         Database::Postgres(_) => Err("expected a file".to_owned()),
+    }
+}
+
+/// Returns the value of a flag without the password that an address may hold.
+pub(super) fn without_password(value: &str) -> String {
+    #[cfg(feature = "postgres")]
+    if let Ok(Database::Postgres(address)) = parse_database(value) {
+        return address.typed().to_owned();
+    }
+    match Url::parse(value) {
+        Ok(mut url) if url.password().is_some() => {
+            // It can have no password only where it has none now.
+            let _ = url.set_password(None);
+            url.into()
+        }
+        Ok(_) | Err(_) => value.to_owned(),
     }
 }
 

@@ -11,6 +11,8 @@ mod admin;
 mod args;
 mod audit;
 mod backup;
+mod config;
+mod config_file;
 #[cfg(feature = "postgres")]
 mod copy;
 mod credential_args;
@@ -37,6 +39,8 @@ mod retention;
 pub mod routes;
 mod serve;
 mod serve_args;
+mod serve_sockets;
+mod settings;
 mod shared_args;
 mod shell;
 mod shutdown;
@@ -87,6 +91,14 @@ pub enum Failure {
         /// The file.
         path: PathBuf,
         /// The reason, with its place in the file.
+        reason: String,
+    },
+    /// A socket that systemd passed cannot be used.
+    #[error("cannot use the socket {name:?} that systemd passed: {reason}")]
+    PassedSocket {
+        /// Its name.
+        name: String,
+        /// The reason, and what to do.
         reason: String,
     },
     /// The command of `--exec` cannot be started.
@@ -240,6 +252,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 async fn run_command(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Serve(options) => serve::serve(options, &args.non_default_flags).await,
+        Command::Config(command) => config::run(&command, &args.settings),
         Command::Mock(options) => mock::run(*options).await,
         Command::Audit(options) => audit::list(options).await,
         Command::Keys(command) => credentials::run_keys(command).await,

@@ -22,7 +22,7 @@ use parcelo_types::{
 use parcelo_wire::AdminToken;
 use serde::Serialize;
 
-use super::{Failure, shared_args::CommonArgs};
+use super::{Failure, settings::Setting, shared_args::CommonArgs};
 use crate::shell;
 #[cfg(feature = "postgres")]
 use parcelo_store::{CopiedTable, StoreError};
@@ -344,6 +344,16 @@ pub(super) fn fields(value: &impl Serialize) -> PrintResult {
                 Some(text) => writeln!(out, "{name:<16}{text}")?,
                 None => writeln!(out, "{name:<16}{value}")?,
             }
+        }
+        Ok(())
+    })
+}
+
+/// Prints where each setting of the server was set.
+pub(super) fn settings(settings: &[Setting]) -> PrintResult {
+    print_results(|out| {
+        for Setting { name, value, source } in settings {
+            writeln!(out, "{name:<33}{:<32}  {source}", value.as_deref().unwrap_or("-"))?;
         }
         Ok(())
     })

@@ -1,7 +1,6 @@
 //! `parcelo-server serve`: opens the database, listens, prints the addresses, and stops gracefully.
 
 use std::{
-    net::SocketAddr,
     path::Path,
     sync::{
         Arc,
@@ -34,6 +33,7 @@ use super::{
     print::FirstSecrets,
     ready_file, secrets,
     serve_args::Serve,
+    serve_sockets::{BoundSockets, PassedSockets},
     shared_args::EnvironmentArg,
     shutdown::{Shutdown, Signals, StopCause},
     supervisor::Supervisor,
@@ -44,15 +44,8 @@ use crate::routes::{OPERATORS, admin_router};
 /// The account that a new database gets.
 const FIRST_ACCOUNT: &str = "default";
 
-/// The sockets, bound before any address is printed.
-struct BoundSockets {
-    production: Option<TcpListener>,
-    sandbox: Option<TcpListener>,
-    admin: TcpListener,
-}
-
 pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Result<(), Failure> {
-    let _flush = log::start();
+    let (passed, _flush) = (PassedSockets::from_env()?, log::start());
     let (version, database) = (env!("CARGO_PKG_VERSION"), &options.database.database);
     tracing::info!(version, %database, set = non_default_flags, "starting");
     let ids = Arc::new(Ids::random());
@@ -64,7 +57,7 @@ pub(super) async fn serve(options: Box<Serve>, non_default_flags: &str) -> Resul
     };
     // The sockets are bound first: a port in use must leave no half-started server, and the base URLs below contain
     // the ports that the system picked (`:0`). Nothing is accepted yet.
-    let sockets = bind(&options).await?;
+    let sockets = BoundSockets::bind(&options, passed).await?;
     let secrets = secrets(&store)?;
     let mail_delivery = mails::configure(&options)?;
     let settings = settings(&options, &sockets, secrets)?;
@@ -158,22 +151,6 @@ fn clock(store: &Store) -> Arc<dyn Clock> {
         Some(shared) => Arc::new(GuardedClock::from_clocks(Arc::clone(shared))),
         None => Arc::new(GuardedClock::starting_now()),
     }
-}
-
-async fn bind(options: &Serve) -> Result<BoundSockets, Failure> {
-    let serves = |environment| options.environments.contains(&environment);
-    let bind_if_served = async |environment, address| {
-        if serves(environment) { bind_one(address).await.map(Some) } else { Ok(None) }
-    };
-    Ok(BoundSockets {
-        production: bind_if_served(EnvironmentArg::Production, options.listen).await?,
-        sandbox: bind_if_served(EnvironmentArg::Sandbox, options.sandbox_listen).await?,
-        admin: bind_one(options.admin_listen).await?,
-    })
-}
-
-async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|source| Failure::Listen { address, source })
 }
 
 /// Returns the listeners with the addresses that reach them from this machine.

@@ -20,6 +20,7 @@ mod carrier;
 mod clock;
 #[path = "../cluster/mod.rs"]
 mod cluster;
+mod config;
 mod controls;
 mod dashboard;
 mod deliveries;
@@ -57,6 +58,7 @@ mod rotation;
 mod running;
 mod scenarios;
 mod screenshots;
+mod socket_activation;
 mod state;
 mod supervisor;
 mod tracking;

@@ -118,7 +118,7 @@ async fn the_first_secrets_are_in_a_file_only_its_owner_can_read() {
 }
 
 /// Reads a file in examples/deploy.
-fn deployment(name: &str) -> String {
+pub(crate) fn deployment(name: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/deploy");
     std::fs::read_to_string(folder.join(name)).unwrap()
 }

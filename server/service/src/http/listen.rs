@@ -35,6 +35,8 @@ const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for requests in flight to finish when the process stops: less than the 30 s that Kubernetes grants
 /// by default.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
+/// Time for the first request of a connection that was accepted just before the end of a drain.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum size of a request's head and of a connection's read buffer, which lives as long as the connection.
 const MAX_HEAD_BYTES: usize = 128 * 1024;
 
@@ -46,6 +48,8 @@ enum Phase {
     Draining,
     /// No connection is accepted, and requests in flight have this long to finish.
     Stopping(Duration),
+    /// The same after a drain, whose last connections may have sent no request yet.
+    StoppingDrained(Duration),
 }
 
 /// A handle that stops listeners; all clones stop the same ones.
@@ -71,7 +75,12 @@ impl Stop {
 
     /// Stops the listeners; requests in flight have `grace` to finish.
     pub fn within(&self, grace: Duration) {
-        self.0.send_replace(Phase::Stopping(grace));
+        self.0.send_modify(|phase| {
+            *phase = match *phase {
+                Phase::Serving | Phase::Stopping(_) => Phase::Stopping(grace),
+                Phase::Draining | Phase::StoppingDrained(_) => Phase::StoppingDrained(grace),
+            }
+        });
     }
 
     /// Waits until a stop is requested.
@@ -79,12 +88,15 @@ impl Stop {
         self.grace().await;
     }
 
-    /// Waits until a stop is requested, and returns the time that requests in flight have to finish.
-    async fn grace(&self) -> Duration {
+    /// Waits until a stop is requested. Returns the times for the first requests of new connections, and for all
+    /// requests in flight to finish.
+    async fn grace(&self) -> (Duration, Duration) {
         let mut phases = self.0.subscribe();
         loop {
-            if let Phase::Stopping(grace) = *phases.borrow_and_update() {
-                return grace;
+            match *phases.borrow_and_update() {
+                Phase::Serving | Phase::Draining => {}
+                Phase::Stopping(grace) => return (Duration::ZERO, grace),
+                Phase::StoppingDrained(grace) => return (FIRST_REQUEST_TIMEOUT, grace),
             }
             // This cannot fail, because `self` is a sender.
             let _ = phases.changed().await;
@@ -177,7 +189,7 @@ async fn accept<S: ServerStream>(
     let graceful = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(limit));
     let mut stopped = std::pin::pin!(stop.grace());
-    let grace = loop {
+    let (first_request_timeout, grace) = loop {
         tokio::select! {
             // This includes the wait for a slot, so that a stop ends it even when all slots are taken.
             result = accept_next(&socket, &permits, &open_connections) => match result {
@@ -191,10 +203,18 @@ async fn accept<S: ServerStream>(
             grace = &mut stopped => break grace,
         }
     };
-    // The socket closes first: clients whose connection is refused go to another server at once, while a connection
-    // accepted now could only be cut short. Then requests in flight have their time.
+    // The socket closes first: clients whose connection is refused go to another server at once, and those of a socket
+    // that systemd holds wait there for the next one, while a connection accepted now could only be cut short. Then
+    // requests in flight have their time.
     drop(socket);
-    if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
+    let finished = async {
+        // hyper closes a connection without a request at once, though its client may be sending one.
+        if graceful.count() > 0 {
+            tokio::time::sleep(first_request_timeout).await;
+        }
+        graceful.shutdown().await;
+    };
+    if tokio::time::timeout(grace, finished).await.is_err() {
         tracing::warn!("some requests did not finish in time");
     }
 }
@@ -289,6 +309,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::waiting::{PausedTime, until};
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -345,6 +366,22 @@ mod tests {
             assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
         }
         stop.now();
+        listener.finish().await;
+    }
+
+    #[tokio::test]
+    async fn a_connection_accepted_at_the_end_of_a_drain_is_served() {
+        let stop = Stop::default();
+        let (listener, address) = listener(get(|| async { "fine" }), &stop).await;
+        let mut accepted = TcpStream::connect(address).await.unwrap();
+        // Connections are accepted in their order.
+        read_response(&mut TcpStream::connect(address).await.unwrap()).await;
+        let paused = PausedTime::start();
+        stop.drain();
+        stop.now();
+        until("the socket is closed", async || TcpStream::connect(address).await.is_err()).await;
+        assert!(read_response(&mut accepted).await.contains("connection: close"));
+        drop(paused);
         listener.finish().await;
     }
 }
