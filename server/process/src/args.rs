@@ -11,6 +11,7 @@ use super::{
     accounts::Accounts,
     audit::Audit,
     backup::Backup,
+    completions::{Completions, Man},
     config::Config,
     config_file::ConfigFile,
     credential_args::{Carriers, Keys, Tokens},
@@ -114,6 +115,11 @@ pub(super) enum Command {
     Audit(Audit),
     /// Show which keys still use the legacy API, by day.
     Legacy(CommonArgs),
+    /// Print the completions of a shell.
+    Completions(Completions),
+    /// Write the manual pages of all commands to a folder.
+    #[command(hide = true)]
+    Man(Man),
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod admin;
 mod args;
 mod audit;
 mod backup;
+mod completions;
 mod config;
 mod config_file;
 #[cfg(feature = "postgres")]
@@ -59,6 +60,7 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 pub use args::Args;
 use args::Command;
+use clap::CommandFactory;
 pub use mail_args::MailArgsError;
 use parcelo_domain::{Secrets, shop::ShopError, webhooks::InvalidWebhookUrl};
 use parcelo_service::service::EndpointError;
@@ -267,6 +269,8 @@ async fn run_command(args: Args) -> Result<(), Failure> {
         Command::Vacuum(options) => vacuum::run(&options),
         Command::Verify(options) => verify::run(&options),
         Command::Legacy(options) => legacy::list(options).await,
+        Command::Completions(options) => completions::print_script(&options, &mut Args::command()),
+        Command::Man(options) => completions::write_pages(&options, Args::command()),
     }
 }
 

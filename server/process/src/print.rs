@@ -349,6 +349,11 @@ pub(super) fn fields(value: &impl Serialize) -> PrintResult {
     })
 }
 
+/// Prints bytes as they are.
+pub(super) fn raw(bytes: &[u8]) -> PrintResult {
+    print_results(|out| out.write_all(bytes))
+}
+
 /// Prints where each setting of the server was set.
 pub(super) fn settings(settings: &[Setting]) -> PrintResult {
     print_results(|out| {

@@ -20,6 +20,7 @@ mod carrier;
 mod clock;
 #[path = "../cluster/mod.rs"]
 mod cluster;
+mod completions;
 mod config;
 mod controls;
 mod dashboard;
