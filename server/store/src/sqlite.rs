@@ -57,6 +57,7 @@ use parcelo_domain::Changes;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+pub(crate) use self::vacuum::VacuumJob;
 #[cfg(feature = "backup")]
 pub use self::{
     backup::backup,
@@ -80,7 +81,6 @@ pub use self::{
     vacuum::VacuumReport,
     verify::{FileReport, verify},
 };
-pub(crate) use self::vacuum::VacuumJob;
 pub(crate) use super::CommitOutcome;
 use crate::{WRITE_TIMEOUT, process_state::ProcessState, turns::Turns, write_error::WriteError};
 

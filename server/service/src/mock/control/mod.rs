@@ -28,13 +28,12 @@ use parcelo_types::{ApiKey, CountryCode, ErrorCode, TrackingNumber};
 use url::form_urlencoded;
 
 pub use self::scenario::{Scenario, ScenarioError};
-pub(super) use self::{servers::StartServer, webhooks::WebhookReceiver};
 use self::{
     planned_fault::PlannedFault,
     refusals::{invalid_body, invalid_field},
     requests::{
-        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, parse_key,
-        read_body, select_requests,
+        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, parse_key, read_body,
+        select_requests,
     },
     responses::{
         ClockShown, IssuedKey, KeysShown, MailsShown, Offences, RequestLog, ResetDone, SampleOrder,
@@ -42,6 +41,7 @@ use self::{
     },
     servers::Servers,
 };
+pub(super) use self::{servers::StartServer, webhooks::WebhookReceiver};
 #[cfg(test)]
 pub use document::document;
 

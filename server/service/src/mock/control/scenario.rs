@@ -149,7 +149,8 @@ impl Scenario {
         &self,
         server: &MockServer,
     ) -> Result<ScenarioResult, ScenarioError> {
-        let (calls, mut result) = (&*self.calls, ScenarioResult { keys: Vec::new(), receiver: None });
+        let (calls, mut result) =
+            (&*self.calls, ScenarioResult { keys: Vec::new(), receiver: None });
         for (index, key) in calls.keys.iter().enumerate() {
             let key = issue_key(server, key).map_err(|refusal| at("keys", index, &refusal))?;
             result.keys.push(key);
