@@ -1,16 +1,21 @@
 """A webhook handler with the standard library: it verifies each message, processes each event once, and keeps the
 newest status of each parcel."""
 
+from __future__ import annotations
+
 import base64
 import hmac
 import http.server
 import json
 import threading
+from collections.abc import Callable
+from email.message import Message
+from typing import Any
 
 TOLERANCE_SECONDS = 300
 
 
-def is_from_parcelo(secrets, headers, body, now):
+def is_from_parcelo(secrets: list[str], headers: Message, body: bytes, now: float) -> bool:
     """True if one of the signatures is by one of the secrets, and the message is recent."""
     event, timestamp, signatures = (
         headers.get("webhook-" + name, "") for name in ("id", "timestamp", "signature")
@@ -28,14 +33,14 @@ def is_from_parcelo(secrets, headers, body, now):
 class Shop:
     """What a shop knows of its parcels. A real one keeps it in a database, and the ids in the same transaction."""
 
-    def __init__(self, secrets, now):
+    def __init__(self, secrets: list[str], now: Callable[[], float]) -> None:
         self.secrets = secrets
-        self.now = now  # a function that returns Unix seconds
-        self.processed = set()
-        self.statuses = {}  # tracking number: (sequence, status)
+        self.now = now  # returns Unix seconds
+        self.processed: set[str] = set()
+        self.statuses: dict[str, tuple[int, str]] = {}  # tracking number: (sequence, status)
         self.refused = 0
 
-    def receive(self, headers, body):
+    def receive(self, headers: Message, body: bytes) -> int:
         """Processes a message, and returns the status to answer with."""
         if not is_from_parcelo(self.secrets, headers, body, self.now()):
             self.refused += 1
@@ -47,22 +52,22 @@ class Shop:
                 self.update(event["data"])
         return 204
 
-    def update(self, change):
+    def update(self, change: dict[str, Any]) -> None:
         """Keeps a status, unless a later one was received before."""
         number, new = change["trackingNumber"], (change["sequence"], change["newStatus"])
         self.statuses[number] = max(self.statuses.get(number, (0, "")), new)
 
 
-def start(shop):
+def start(shop: Shop) -> http.server.ThreadingHTTPServer:
     """Serves a shop on a free port in a thread, and returns the server; stop it by `shutdown()`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             self.send_response(shop.receive(self.headers, body))
             self.end_headers()
 
-        def log_message(self, *_):
+        def log_message(self, *_: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

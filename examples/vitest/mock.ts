@@ -39,12 +39,12 @@ export async function startMock(wanted: Schemas["WantedServer"] = {}) {
   };
 }
 
-/** Listens on a free port, answers 200 to everything, and hands each request to `received`. */
+/** Listens on a free port, hands each request to `received`, and answers 200. */
 export async function listen(received: (delivery: Delivery) => void) {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
-    response.end();
     received({ headers: request.headers, body });
+    response.end();
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
