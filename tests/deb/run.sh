@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The life of the Debian package in a system without Rust: installed, an order with its label and webhook by the command
+# of the archive, upgraded with this data, rolled back, removed, purged. systemd does not run there: the server is
+# started as its unit says.
+#
+#   tests/deb/run.sh ROOT ARCHIVE BEFORE.deb AFTER.deb    as root, with ports 8080 to 8082 and 4242 free
+set -euo pipefail
+root=$1 archive=$2 before=$3 after=$4
+unit=$root/usr/lib/systemd/system/parcelo-server.service settings=$root/etc/parcelo/server.env
+data=$root/var/lib/parcelo log=$root/tmp/log server="" listener=""
+export PARCELO_BASE_URL=http://127.0.0.1:8081 PATH=$root/tmp/archive:$PATH
+trap '[ -z "$server$listener" ] || kill $server $listener' EXIT
+
+fail() {
+    echo "$*" >&2
+    [ ! -e "$log" ] || tail -n 5 "$log" >&2
+    exit 1
+}
+
+apt() {
+    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -y -qq -o DPkg::Use-Pty=false \
+        --allow-downgrades "$@" >/dev/null
+}
+
+install_package() {
+    echo "installs ${1##*/}"
+    cp "$1" "$root/tmp/parcelo.deb"
+    apt install /tmp/parcelo.deb
+}
+
+# Becomes a command with the unit's account and variables.
+as_unit() {
+    local variables
+    mapfile -t variables < <(sed -n 's/^Environment=//p' "$unit"; grep '^[A-Z]' "$settings")
+    exec chroot --userspec=parcelo-server:parcelo-server "$root" env -i PATH=/usr/bin:/bin "${variables[@]}" "$@"
+}
+
+serve() {
+    local command
+    read -ra command < <(sed -n 's/^ExecStart=//p' "$unit")
+    as_unit "${command[@]}" >"$log" 2>&1
+}
+
+start() {
+    # The unit's StateDirectory=.
+    chroot "$root" install -d -o parcelo-server -g parcelo-server -m 700 /var/lib/parcelo
+    serve &
+    server=$!
+    until curl -sfo /dev/null "$PARCELO_BASE_URL/readyz"; do
+        kill -0 "$server" 2>/dev/null || fail "the server did not start"
+        sleep 0.2
+    done
+}
+
+stop() {
+    kill "$server"
+    wait "$server" || fail "the server ended with $?"
+    server=""
+}
+
+# Sends the order, for the first time or again, and saves its label.
+order() {
+    local label=$root/tmp/label.pdf
+    rm -f "$label"
+    parcelo order create "$root/tmp/order.json" --label "$label" -o numbers
+    [ "$(head -c 5 "$label")" = %PDF- ] || fail "there is no label"
+}
+
+add_to_schema() {
+    python3 - "$data/parcelo.db" "$1" <<'PYTHON'
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+version = database.execute("PRAGMA user_version").fetchone()[0]
+database.execute(f"PRAGMA user_version = {version + int(sys.argv[2])}")
+PYTHON
+}
+
+mkdir "$root/tmp/archive"
+tar -xzf "$archive" -C "$root/tmp/archive" --strip-components=1
+parcelo order template >"$root/tmp/order.json"
+install_package "$before"
+echo PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK=true >>"$settings"
+start
+[ "$(stat -c %a "$settings" "$data/first-secrets.txt" | uniq)" = 600 ] || fail "others can read the secrets"
+PARCELO_API_KEY=$(as_unit parcelo-server keys create --environment sandbox --name shop --countries '*' | grep -om 1 'pk_test_[A-Za-z0-9]*')
+PARCELO_WEBHOOK_SECRET=$(as_unit parcelo-server webhooks set --environment sandbox --url http://127.0.0.1:4242/ \
+    --events parcel.created | grep -om 1 'whsec_[A-Za-z0-9+/=_-]*')
+export PARCELO_API_KEY PARCELO_WEBHOOK_SECRET
+parcelo webhook listen -o ndjson >"$root/tmp/events" 2>&1 &
+listener=$!
+number=$(order)
+for _ in {1..300}; do ! grep -q "$number.*parcel.created" "$root/tmp/events" || break; sleep 0.1; done
+grep -q "$number.*parcel.created" "$root/tmp/events" || fail "no webhook came: $(cat "$root/tmp/events")"
+stop
+
+install_package "$after"
+grep -q ALLOW_LOOPBACK "$settings" || fail "the upgrade replaced the settings"
+start
+[ "$(order)" = "$number" ] || fail "the upgrade lost the order"
+stop
+
+# As if the newer program had changed the schema.
+add_to_schema 1
+install_package "$before"
+if (serve); then fail "the older program ran on a newer schema"; fi
+grep -q 'install the newer program again, or restore a backup' "$log" || fail "the refusal does not say what to do"
+add_to_schema -1
+start
+[ "$(order)" = "$number" ] || fail "the refusal changed the data"
+stop
+
+apt remove parcelo-server
+[ -s "$data/parcelo.db" ] || fail "the data was removed"
+apt purge parcelo-server
+left=$(find "$root/usr" "$root/etc" "$root/var/lib" -name '*parcelo*' -not -path '*/dpkg/*')
+[ -z "$left" ] || fail "the purge left $left"
