@@ -104,7 +104,7 @@ pub use self::sqlite::{FileReport, ReadOnlyReason, StoreError, VacuumReport, ver
 pub use self::sqlite::{RestoreReport, backup, restore};
 #[cfg(feature = "postgres")]
 pub use self::transfer::CopiedTable;
-use self::{process_state::ProcessState, sqlite::VacuumJob, stats::Stats};
+use self::{process_state::ProcessState, sqlite::VacuumJob};
 
 /// Maximum time that a caller waits for a write, which may complete later. A keyed request is then answered
 /// `IDEMPOTENCY_IN_PROGRESS`. Repeating the request shows whether it was done.

@@ -1,7 +1,5 @@
 //! The ids of the request that a task handles, for the lines that it logs.
 
-use std::future::Future;
-
 use axum::http::HeaderMap;
 
 tokio::task_local! {
