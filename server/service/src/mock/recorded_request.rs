@@ -149,7 +149,11 @@ impl fmt::Debug for Headers {
     }
 }
 
-#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde gives a reference to the field"
+)]
 fn serialize_name<S: Serializer>(
     operation: &Option<Operation>,
     serializer: S,
