@@ -25,9 +25,10 @@ async fn start_further(server: &MockServer, wanted: &Value) -> HttpResponse {
 #[tokio::test]
 #[should_panic(expected = "the scenario is refused: faults[1].first: requests are counted from 1")]
 async fn a_refused_call_of_a_scenario_names_its_place() {
-    let scenario = r#"{ "faults": [{ "fault": "close" }, { "fault": "close", "first": 0 }] }"#;
+    let scenario =
+        r#"{ "faults": [{ "fault": "close", "expect": 1 }, { "fault": "close", "first": 0 }] }"#;
     let scenario = Scenario::parse(scenario).unwrap();
-    // The unused fault would also fail the check, whose message would hide the reason.
+    // The first fault would also fail the check, whose message would hide the reason.
     embedded::builder().verify_on_drop().scenario(scenario).start().await;
 }
 

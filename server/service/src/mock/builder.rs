@@ -225,7 +225,8 @@ impl Builder {
         let mut server = self.build(url).await;
         let mut receiver = None;
         if let Some(scenario) = scenario {
-            let result = Box::pin(scenario.apply(&server)).await?;
+            let applied = Box::pin(scenario.apply(&server)).await;
+            let result = applied.inspect_err(|_| server.faults().clear())?;
             (server.scenario_keys, receiver) = (result.keys, result.receiver);
         }
         server.verifies_on_drop = verifies_on_drop;
