@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The life of the Debian package in a system without Rust: installed, an order with its label and webhook by the command
-# of the archive, upgraded with this data, rolled back, removed, purged. systemd does not run there: the server is
-# started as its unit says.
+# of the archive, backed up, upgraded with this data, rolled back, removed, purged. systemd does not run there: server
+# and backup are started as their units say.
 #
 #   tests/deb/run.sh ROOT ARCHIVE BEFORE.deb AFTER.deb    as root, with ports 8080 to 8082 and 4242 free
 set -euo pipefail
 root=$1 archive=$2 before=$3 after=$4
-unit=$root/usr/lib/systemd/system/parcelo-server.service settings=$root/etc/parcelo/server.env
-data=$root/var/lib/parcelo log=$root/tmp/log server="" listener=""
+units=$root/usr/lib/systemd/system settings=$root/etc/parcelo/server.toml
+data=$root/var/lib/parcelo backups=$root/var/lib/parcelo-backups log=$root/tmp/log server="" listener=""
 export PARCELO_BASE_URL=http://127.0.0.1:8081 PATH=$root/tmp/archive:$PATH
 trap '[ -z "$server$listener" ] || kill $server $listener' EXIT
 
@@ -28,23 +28,28 @@ install_package() {
     apt install /tmp/parcelo.deb
 }
 
-# Becomes a command with the unit's account and variables.
-as_unit() {
-    local variables
-    mapfile -t variables < <(sed -n 's/^Environment=//p' "$unit"; grep '^[A-Z]' "$settings")
-    exec chroot --userspec=parcelo-server:parcelo-server "$root" env -i PATH=/usr/bin:/bin "${variables[@]}" "$@"
+# Becomes a command of the package's account.
+as_account() {
+    exec chroot --userspec=parcelo-server:parcelo-server "$root" env -i PATH=/usr/bin:/bin "$@"
 }
 
-serve() {
-    local command
-    read -ra command < <(sed -n 's/^ExecStart=//p' "$unit")
-    as_unit "${command[@]}" >"$log" 2>&1
+beside() (
+    as_account parcelo-server "$@" --config /etc/parcelo/server.toml
+)
+
+# Becomes the command of a service, with the variable of the package's drop-in, which unsets those of the unit.
+run_service() {
+    local command variable folder
+    read -ra command < <(sed -n 's/^ExecStart=//p' "$units/$1.service")
+    variable=$(sed -n 's/^Environment=\(.\)/\1/p' "$units/$1.service.d/user.conf")
+    for folder in $(sed -n 's/^StateDirectory=//p' "$units/$1.service"); do
+        chroot "$root" install -d -o parcelo-server -g parcelo-server -m 700 "/var/lib/$folder"
+    done
+    as_account "$variable" "${command[@]}" >"$log" 2>&1
 }
 
 start() {
-    # The unit's StateDirectory=.
-    chroot "$root" install -d -o parcelo-server -g parcelo-server -m 700 /var/lib/parcelo
-    serve &
+    run_service parcelo-server &
     server=$!
     until curl -sfo /dev/null "$PARCELO_BASE_URL/readyz"; do
         kill -0 "$server" 2>/dev/null || fail "the server did not start"
@@ -79,11 +84,24 @@ mkdir "$root/tmp/archive"
 tar -xzf "$archive" -C "$root/tmp/archive" --strip-components=1
 parcelo order template >"$root/tmp/order.json"
 install_package "$before"
-echo PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK=true >>"$settings"
+[ "$(chroot "$root" systemctl is-enabled parcelo-server)" = enabled ] || fail "the server is not enabled"
+for unit in parcelo-backup.timer parcelo-server-production.socket parcelo-server-sandbox.socket; do
+    [ "$(chroot "$root" systemctl is-enabled "$unit")" = disabled ] || fail "$unit is not there, or enabled"
+    chroot "$root" systemctl enable --quiet "$unit"
+done
+chroot "$root" bash -c '. /usr/share/bash-completion/completions/parcelo-server && complete -p parcelo-server >/dev/null'
+for file in man/man1/parcelo-server-serve.1.gz zsh/vendor-completions/_parcelo-server \
+    fish/vendor_completions.d/parcelo-server.fish; do
+    [ -s "$root/usr/share/$file" ] || fail "there is no $file"
+done
+echo 'sandbox-webhooks-allow-loopback = true' >>"$settings"
+beside config show >"$log"
+grep -q 'loopback.*/etc/parcelo/server.toml' "$log" || fail "the settings are not read"
 start
-[ "$(stat -c %a "$settings" "$data/first-secrets.txt" | uniq)" = 600 ] || fail "others can read the secrets"
-PARCELO_API_KEY=$(as_unit parcelo-server keys create --environment sandbox --name shop --countries '*' | grep -om 1 'pk_test_[A-Za-z0-9]*')
-PARCELO_WEBHOOK_SECRET=$(as_unit parcelo-server webhooks set --environment sandbox --url http://127.0.0.1:4242/ \
+[ "$(chroot "$root" stat -c '%G %a' /etc/parcelo/server.toml)" = 'parcelo-server 640' ] || fail "others can read the settings"
+[ "$(stat -c %a "$data/first-secrets.txt")" = 600 ] || fail "others can read the secrets"
+PARCELO_API_KEY=$(beside keys create --environment sandbox --name shop --countries '*' | grep -om 1 'pk_test_[A-Za-z0-9]*')
+PARCELO_WEBHOOK_SECRET=$(beside webhooks set --environment sandbox --url http://127.0.0.1:4242/ \
     --events parcel.created | grep -om 1 'whsec_[A-Za-z0-9+/=_-]*')
 export PARCELO_API_KEY PARCELO_WEBHOOK_SECRET
 parcelo webhook listen -o ndjson >"$root/tmp/events" 2>&1 &
@@ -91,10 +109,13 @@ listener=$!
 number=$(order)
 for _ in {1..300}; do ! grep -q "$number.*parcel.created" "$root/tmp/events" || break; sleep 0.1; done
 grep -q "$number.*parcel.created" "$root/tmp/events" || fail "no webhook came: $(cat "$root/tmp/events")"
+(run_service parcelo-backup) || fail "there is no backup"
+backup=$(cd "$backups" && ls)
+beside verify "/var/lib/parcelo-backups/$backup" >"$log" || fail "the backup has a fault"
 stop
 
 install_package "$after"
-grep -q ALLOW_LOOPBACK "$settings" || fail "the upgrade replaced the settings"
+grep -q allow-loopback "$settings" || fail "the upgrade replaced the settings"
 start
 [ "$(order)" = "$number" ] || fail "the upgrade lost the order"
 stop
@@ -102,7 +123,7 @@ stop
 # As if the newer program had changed the schema.
 add_to_schema 1
 install_package "$before"
-if (serve); then fail "the older program ran on a newer schema"; fi
+if (run_service parcelo-server); then fail "the older program ran on a newer schema"; fi
 grep -q 'install the newer program again, or restore a backup' "$log" || fail "the refusal does not say what to do"
 add_to_schema -1
 start
@@ -112,5 +133,6 @@ stop
 apt remove parcelo-server
 [ -s "$data/parcelo.db" ] || fail "the data was removed"
 apt purge parcelo-server
-left=$(find "$root/usr" "$root/etc" "$root/var/lib" -name '*parcelo*' -not -path '*/dpkg/*')
+left=$(find "$root/usr" "$root/etc" "$root/var/lib" -name '*parcelo*' -not -path '*/dpkg/*' -not -path "$backups*")
 [ -z "$left" ] || fail "the purge left $left"
+[ -s "$backups/$backup" ] || fail "the purge deleted the backup"
