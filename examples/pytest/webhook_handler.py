@@ -8,6 +8,7 @@ import hmac
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable
 from email.message import Message
 from typing import Any
@@ -16,10 +17,8 @@ TOLERANCE_SECONDS = 300
 
 
 def is_from_parcelo(secrets: list[str], headers: Message, body: bytes, now: float) -> bool:
-    """True if one of the signatures is by one of the secrets, and the message is recent."""
-    event, timestamp, signatures = (
-        headers.get("webhook-" + name, "") for name in ("id", "timestamp", "signature")
-    )
+    """Returns true if one of the signatures is by one of the secrets, and the message is recent."""
+    event, timestamp, signatures = (headers.get("webhook-" + name, "") for name in ("id", "timestamp", "signature"))
     if not timestamp.isdecimal() or abs(now - int(timestamp)) > TOLERANCE_SECONDS:
         return False
     message = f"{event}.{timestamp}.".encode() + body
@@ -31,23 +30,21 @@ def is_from_parcelo(secrets: list[str], headers: Message, body: bytes, now: floa
 
 
 class Shop:
-    """What a shop knows of its parcels. A real one keeps it in a database, and the ids in the same transaction."""
+    """A shop's record of its parcels. A real one keeps it in a database, and the ids in the same transaction."""
 
-    def __init__(self, secrets: list[str], now: Callable[[], float]) -> None:
-        self.secrets = secrets
-        self.now = now  # returns Unix seconds
-        self.processed: set[str] = set()
-        self.statuses: dict[str, tuple[int, str]] = {}  # tracking number: (sequence, status)
-        self.refused = 0
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self.now = now  # in Unix seconds
+        self.secrets: list[str] = []
+        self.processed: list[str] = []  # ids of events
+        self.statuses: dict[str, tuple[int, str]] = {}  # sequence and status by tracking number
 
     def receive(self, headers: Message, body: bytes) -> int:
         """Processes a message, and returns the status to answer with."""
         if not is_from_parcelo(self.secrets, headers, body, self.now()):
-            self.refused += 1
             return 400
         event = json.loads(body)
         if headers["webhook-id"] not in self.processed:
-            self.processed.add(headers["webhook-id"])
+            self.processed.append(headers["webhook-id"])
             if event["event"] == "parcel.status_changed":
                 self.update(event["data"])
         return 204
@@ -58,7 +55,7 @@ class Shop:
         self.statuses[number] = max(self.statuses.get(number, (0, "")), new)
 
 
-def start(shop: Shop) -> http.server.ThreadingHTTPServer:
+def start(shop: Shop) -> http.server.HTTPServer:
     """Serves a shop on a free port in a thread, and returns the server; stop it by `shutdown()`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):

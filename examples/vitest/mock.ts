@@ -1,14 +1,11 @@
 // A mock server for each test, so that no test sees another's parcels, whatever runs at the same time. The types are
 // those of the server's OpenAPI document; `npm run types` writes them.
 
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import createClient from "openapi-fetch";
 import { expect, test as base } from "vitest";
 import type { components, paths } from "./openapi-mock.js";
 
 export type Schemas = components["schemas"];
-export type Delivery = { headers: NodeJS.Dict<string | string[]>; body: string };
 
 const suite = createClient<paths>({ baseUrl: process.env.PARCELO_BASE_URL });
 
@@ -29,26 +26,18 @@ export async function startMock(wanted: Schemas["WantedServer"] = {}) {
     key,
     client,
     order: async (number: string) => (await done(client.GET("/__mock/orders/{trackingNumber}", params(number)))).order,
+    now: async () => Date.parse((await done(client.GET("/__mock/clock"))).now),
     clock: (body: Schemas["ClockMove"]) => done(client.POST("/__mock/clock", { body })),
     plan: (body: Schemas["PlannedFault"]) => done(client.POST("/__mock/faults", { body })),
     requests: (order: string) => done(client.GET("/__mock/requests", { params: { query: { order } } })),
     sendWebhooksTo: (url: string, events: Schemas["WantedInbox"]["events"] = []) =>
       done(client.POST("/__mock/webhooks", { body: { url, events } })),
+    planWebhookFault: (body: Schemas["WebhookFault"]) => done(client.POST("/__mock/webhooks/faults", { body })),
+    rotateWebhookSecret: async () => (await done(client.POST("/__mock/webhooks/rotate"))).secret,
+    deliveries: async () => (await done(client.GET("/__mock/webhooks"))).deliveries,
     stop: async () =>
       (await done(suite.DELETE("/__mock/servers/{port}", { params: { path: { port: String(port) } } }))).offences,
   };
-}
-
-/** Listens on a free port, hands each request to `received`, and answers 200. */
-export async function listen(received: (delivery: Delivery) => void) {
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray()).toString();
-    received({ headers: request.headers, body });
-    response.end();
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, close: () => server.close() };
 }
 
 type Mock = Awaited<ReturnType<typeof startMock>>;
