@@ -291,7 +291,11 @@ impl Store {
     ) -> Result<T, WriteError> {
         match &self.0.mode {
             Mode::File { writer, .. } => {
-                writer.push(queued_write)?;
+                // Counted first, because the thread may answer the write before `push` returns.
+                self.0.health.count_queued();
+                writer
+                    .push(queued_write)
+                    .inspect_err(|_| self.0.health.count_answered(1, Duration::ZERO))?;
                 let answered = match timeout {
                     Some(limit) => tokio::time::timeout(limit, answer).await,
                     None => Ok(answer.await),

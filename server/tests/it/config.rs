@@ -146,7 +146,7 @@ fn the_example_has_every_setting_with_its_default() {
     let is_setting = |line: &&str| line.starts_with(|first: char| first.is_ascii_lowercase());
     let example = deployment("parcelo-server.toml");
     let lines = example.lines().filter_map(|line| line.strip_prefix('#')).filter(is_setting);
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let text = lines.collect::<Vec<_>>().join("\n");
     let text = text.replace("/etc/parcelo/smtp-password", password.to_str().unwrap());
     let set = settings(&show(&file, &text, (&[], &[])));
     assert_eq!(set.len(), defaults.len());

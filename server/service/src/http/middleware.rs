@@ -107,19 +107,18 @@ impl AreaMiddleware {
         };
         let mut response = response::render_refusal(response, &request_id);
         response::set_common_headers(response.headers_mut(), &request_id, now, quota);
-        let (status, listener) = (response.status().as_u16(), self.listener);
-        let elapsed = started.elapsed();
+        let (status, listener, elapsed) =
+            (response.status().as_u16(), self.listener, started.elapsed());
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        let code = code.map_or("", ErrorCode::code);
-        let path = path.as_deref().unwrap_or("(no route)");
-        let (request_id, trace_id) = (request_id.as_str(), ids.trace.as_deref());
+        let (code, path) =
+            (code.map_or("", ErrorCode::code), path.as_deref().unwrap_or("(no route)"));
         let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
         /// The log line, at a level.
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(
-                    request_id, trace_id, listener, %client, method = method.as_str(), path, status, code, micros,
-                    "answered"
+                    request_id, trace_id = ids.trace.as_deref(), listener, %client,
+                    method = method.as_str(), path, status, code, micros, "answered"
                 )
             };
         }

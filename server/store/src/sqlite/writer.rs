@@ -8,7 +8,6 @@ use std::{
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use parcelo_system::clock::monotonic_now;
@@ -34,7 +33,6 @@ const MAX_WRITES_PER_COMMIT: usize = 256;
 /// The handle to the writer's thread, which ends when the last handle is dropped.
 pub(super) struct Writer {
     queue: SyncSender<Message>,
-    health: Arc<Health>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -54,7 +52,6 @@ impl Writer {
         health: Arc<Health>,
     ) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(MAX_QUEUED_WRITES);
-        let shared_health = Arc::clone(&health);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store then reports that it accepts no more writes.
             let serve = || serve(&waiting, (&db, &newest), checkpoints, &health);
@@ -63,19 +60,14 @@ impl Writer {
             drop(db);
             drop(newest);
         })?;
-        Ok(Self { queue, health: shared_health, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
     /// Queues a write. From then on it completes, even if no caller waits for it.
     pub(super) fn push(&self, queued_write: Box<dyn QueuedWrite>) -> Result<(), WriteError> {
-        // Counted first, because the thread may answer the write before this call returns.
-        self.health.count_queued();
-        self.queue.try_send(Message::Write(queued_write)).map_err(|refused| {
-            self.health.count_answered(1, Duration::ZERO);
-            match refused {
-                TrySendError::Full(_) => WriteError::Full,
-                TrySendError::Disconnected(_) => WriteError::Broken,
-            }
+        self.queue.try_send(Message::Write(queued_write)).map_err(|refused| match refused {
+            TrySendError::Full(_) => WriteError::Full,
+            TrySendError::Disconnected(_) => WriteError::Broken,
         })
     }
 

@@ -236,7 +236,7 @@ fn with_body<'a>(requests: Requests<'a>, condition: &str) -> Result<Requests<'a>
         let body = request.request.json();
         body.as_ref().and_then(|body| body.pointer(&pointer)).is_some_and(|value| match value {
             Value::String(text) => *text == expected,
-            other => other.to_string() == expected,
+            other => serde_json::to_string(other).is_ok_and(|text| text == expected),
         })
     }))
 }
