@@ -30,7 +30,7 @@ pub(super) struct Backup {
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Keep the newest N backups of the folder, and delete older ones once the new one is verified.
-    #[arg(long, value_name = "N", requires = "folder")]
+    #[arg(long, value_name = "N", requires = "folder", conflicts_with = "file")]
     keep: Option<NonZeroUsize>,
     /// Print JSON.
     #[arg(long)]

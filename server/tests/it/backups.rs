@@ -57,9 +57,14 @@ fn without_a_number_to_keep_no_backup_is_deleted() {
     let (is_done, error) = setup.try_admin(&["backup", "--folder", folder.to_str().unwrap()]);
     assert!(is_done, "{error}");
     assert_eq!(names(&folder).len(), 4);
-    for arguments in [&["backup"][..], &["backup", "copy.db", "--keep", "2"]] {
+    for (arguments, expected) in [
+        (&["backup"][..], "required arguments"),
+        (&["backup", "--keep", "2"], "required arguments"),
+        (&["backup", "copy.db", "--keep", "2"], "cannot be used with"),
+        (&["backup", "copy.db", "--folder", "."], "cannot be used with"),
+    ] {
         let (is_done, error) = setup.try_admin(arguments);
-        assert!(!is_done && error.contains("required arguments"), "{error}");
+        assert!(!is_done && error.contains(expected), "{arguments:?}: {error}");
     }
 }
 

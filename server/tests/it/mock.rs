@@ -325,7 +325,7 @@ fn a_wrong_scenario_file_is_refused_with_its_place() {
             "parcels[0]: ",
             "no transitions lead to LOST",
         ),
-        (r#"{ "webhooks": [{ "url": "nowhere" }] }"#, "webhooks[0]: ", "a full URL"),
+        (r#"{ "webhooks": [{ "url": "nowhere" }] }"#, "webhooks[0].url: ", "a full URL"),
         (r#"{ "faults": [{ "fault": "error" }] }"#, "faults[0].code: ", "SERVICE_UNAVAILABLE"),
     ] {
         let (file, _folder) = write_scenario(scenario);

@@ -34,7 +34,7 @@ async fn a_refused_call_of_a_scenario_names_its_place() {
 
 #[tokio::test]
 async fn the_scenario_of_the_guide_is_accepted() {
-    let guide = include_str!("../../../docs/testing.md").split("### Scenarios").nth(1).unwrap();
+    let guide = include_str!("../../../docs/testing.md").split("## Scenarios").nth(1).unwrap();
     let json = guide.split("```json").nth(1).unwrap().split("```").next().unwrap();
     let server = start(1, json).await;
     assert_eq!(server.scenario_keys().len(), 1);

@@ -26,7 +26,10 @@ async fn a_parcel_in_production_moves_when_a_carrier_reports_it() {
     let server = MockServer::builder().production().start().await;
     let inbox = server.webhook_inbox().start().await;
     let client = server.client(&server.key().issue());
-    let created = client.orders().create(&MockServer::order("SB-SUCCESS-0001")).await.unwrap();
+    let mut order = MockServer::order("SB-SUCCESS-0001");
+    assert!(client.orders().create(&order).await.is_err(), "the number is the sandbox's");
+    order.tracking_number = None;
+    let created = client.orders().create(&order).await.unwrap();
     let number = &created.parcel.tracking_number;
     assert_eq!(server.clock().advance(Duration::from_secs(24 * 3600)).await, []);
     let error = server.clock().advance_until(number, Delivered).await.unwrap_err();

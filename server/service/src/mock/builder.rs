@@ -112,7 +112,7 @@ impl Builder {
 
     /// Makes it production instead of the sandbox: its keys start with `pk_live_` and generated tracking numbers with
     /// the country's code, and no parcel moves by itself: [`MockServer::put_status`] reports events as a carrier
-    /// does. Webhooks may be sent to this machine nevertheless. As in production, a reset deletes no data.
+    /// does. The service chooses the numbers there: set the `tracking_number` of an order to `None`. Webhooks may be sent to this machine nevertheless. As in production, a reset deletes no data.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
