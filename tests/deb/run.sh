@@ -89,7 +89,14 @@ for unit in parcelo-backup.timer parcelo-server-production.socket parcelo-server
     [ "$(chroot "$root" systemctl is-enabled "$unit")" = disabled ] || fail "$unit is not there, or enabled"
     chroot "$root" systemctl enable --quiet "$unit"
 done
-chroot "$root" bash -c '. /usr/share/bash-completion/completions/parcelo-server && complete -p parcelo-server >/dev/null'
+# As bash completes a word: by the function that is registered for the command.
+completed=$(chroot "$root" bash -c '
+    . /usr/share/bash-completion/completions/parcelo-server
+    [[ $(complete -p parcelo-server) =~ -F\ ([^ ]+) ]]
+    COMP_WORDS=(parcelo-server backup --) COMP_CWORD=2
+    "${BASH_REMATCH[1]}" parcelo-server -- backup
+    echo "${COMPREPLY[*]}"')
+[[ " $completed " == *" --folder "* ]] || fail "bash completes \"$completed\" after \"parcelo-server backup --\""
 for file in man/man1/parcelo-server-serve.1.gz zsh/vendor-completions/_parcelo-server \
     fish/vendor_completions.d/parcelo-server.fish; do
     [ -s "$root/usr/share/$file" ] || fail "there is no $file"

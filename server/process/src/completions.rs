@@ -24,7 +24,13 @@ pub(super) struct Man {
 pub(super) fn print_script(options: &Completions, command: &mut Command) -> Result<(), Failure> {
     let mut script = Vec::new();
     generate(options.shell, command, "parcelo-server", &mut script);
-    Ok(print::raw(&script)?)
+    Ok(print::raw(mend_labels(&String::from_utf8_lossy(&script)).as_bytes())?)
+}
+
+/// Gives the cases of a script for bash the names that the script looks for. The generator spells the hyphen of the
+/// command's name in two ways, so that nothing would be completed after a subcommand.
+fn mend_labels(script: &str) -> String {
+    script.replace("parcelo__subcmd__server", "parcelo__server")
 }
 
 /// Writes each command's manual page to a file.

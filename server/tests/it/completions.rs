@@ -14,6 +14,35 @@ fn every_shell_completes_the_flags() {
 }
 
 #[test]
+fn bash_completes_what_comes_after_a_subcommand() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    let output = Command::new(BINARY).args(["completions", "bash"]).output().unwrap();
+    fs::write(&script, output.stdout).unwrap();
+    for (words, expected) in [
+        ("ba", "backup"),
+        ("backup --fold", "--folder"),
+        ("--config server.toml backup --fold", "--folder"),
+        ("keys cre", "create"),
+        ("keys create --environment san", "sandbox"),
+    ] {
+        let words: Vec<_> = ["parcelo-server"].into_iter().chain(words.split(' ')).collect();
+        let ask = format!(
+            "source {}; COMP_WORDS=({}); COMP_CWORD={}; _parcelo__server parcelo-server {} {}; \
+             echo \"${{COMPREPLY[@]}}\"",
+            script.display(),
+            words.join(" "),
+            words.len() - 1,
+            words[words.len() - 1],
+            words[words.len() - 2],
+        );
+        let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{expected}\n"), "{error}");
+    }
+}
+
+#[test]
 fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man1");
