@@ -112,9 +112,7 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The descriptor of the lock is opened before SQLite's, and is never closed.
         let lock = file_lock::lock(path)?;
-        // This comes before SQLite's first look at the file.
-        identity::verify_log(path)?;
-        newest_record::verify_newest(&lock, path)?;
+        newest_record::verify_newest(path)?;
         let (mut db, secret) = connection::open_writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
@@ -136,8 +134,7 @@ impl Store {
     /// expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
-        // This comes before SQLite's first look at the file.
-        identity::verify_log(path)?;
+        newest_record::verify_newest(path)?;
         // A server of an older version relies on an index that the upgrade removes: it refuses a second order under one
         // key. So no server may run during the upgrade, or start while the lock is held.
         let _lock = connection::is_older(path).then(|| file_lock::lock(path)).transpose().map_err(

@@ -211,11 +211,17 @@ async fn a_file_whose_log_is_gone_is_refused_and_unchanged() {
     for name in ["parcelo.db-wal", "parcelo.db-shm"] {
         let _ = fs::remove_file(setup.path(name));
     }
-    for _ in 0..2 {
-        let error = setup.start_error();
-        assert!(error.contains("lacks requests that were acknowledged"), "{error}");
-        assert!(error.contains("parcelo.db.lock"), "{error}");
-        assert!(fs::read(setup.path("parcelo.db")).unwrap() == before);
+    let (copy, folder) = copy_in_new_folder(&setup, "copies");
+    let backup = ["backup", copy.to_str().unwrap()];
+    // It would be a sound backup, and older ones would be deleted for it.
+    let nightly = ["backup", "--keep", "1", "--folder", folder.to_str().unwrap()];
+    let commands = COMMANDS.into_iter().chain([&backup[..], &nightly[..]]);
+    for arguments in commands.chain([&["serve"][..]]) {
+        let error = run_refused(&setup, arguments);
+        assert!(error.contains("lacks requests that were acknowledged"), "{arguments:?}: {error}");
+        assert!(error.contains("parcelo.db.lock"), "{arguments:?}: {error}");
+        assert!(fs::read(setup.path("parcelo.db")).unwrap() == before, "{arguments:?} changed it");
+        assert_eq!(list_files(&folder), Vec::<PathBuf>::new());
     }
     fs::remove_file(setup.path("parcelo.db.lock")).unwrap();
     let running = setup.start(&[]);

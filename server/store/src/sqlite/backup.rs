@@ -15,6 +15,7 @@ use super::{
     connection::{self, copy_pages},
     error::is_write_error,
     identity::{LOG_MARK_OFFSET, NO_LOG},
+    newest_record,
 };
 
 /// Copies a snapshot of a database to a new file and returns its size. Other connections may write during the copy.
@@ -23,6 +24,8 @@ use super::{
 /// orders, or for a new database.
 pub fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let draft = draft(file)?;
+    // A backup without the newest orders would be sound, and take the place of one that has more.
+    newest_record::verify_newest(database)?;
     let source = connection::open_source(database)?;
     let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
     copy_pages(&source, &mut copy).map_err(|error| {

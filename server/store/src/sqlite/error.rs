@@ -85,7 +85,7 @@ pub enum StoreError {
     },
     /// The file lacks requests that were acknowledged.
     #[error(
-        "the database {file} lacks requests that were acknowledged: its -wal file is missing, or the file is an older copy. Put the -wal file back, or restore a backup. To start without these requests, delete {note}",
+        "the database {file} lacks requests that were acknowledged: its -wal file is missing, or the file is an older copy. Put the -wal file back, or restore a backup. To go on without these requests, delete {note}",
         file = .file.display(), note = .note.display()
     )]
     LostRecords {

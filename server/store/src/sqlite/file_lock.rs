@@ -35,18 +35,17 @@ pub(super) struct FileLock {
     descriptor: Arc<Descriptor>,
     /// The lock file that servers before 0.2 check, with a note (see `newest_record`).
     lock_file: File,
-    lock_path: PathBuf,
 }
 
 /// Locks the file for one server, and creates it if it does not exist.
 pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
     let descriptor = open_once(file).map_err(|error| StoreError::open(file, error))?;
-    let (lock_file, lock_path) = lock_companion_file(file)?;
+    let lock_file = lock_companion_file(file)?;
     if descriptor.is_held.swap(true, Ordering::AcqRel) {
         return Err(StoreError::InUse { file: file.to_owned() });
     }
     // From here on dropping the lock releases the file, even if locking it fails.
-    let lock = FileLock { descriptor, lock_file, lock_path };
+    let lock = FileLock { descriptor, lock_file };
     // Outside Linux such a lock conflicts with SQLite's own.
     if cfg!(target_os = "linux") {
         check_locked(lock.descriptor.file.try_lock(), file)?;
@@ -60,30 +59,28 @@ impl FileLock {
         OpenFile(Arc::clone(&self.descriptor))
     }
 
-    /// Returns the number that was noted for this file. A note for another file that had its name does not count.
-    pub(super) fn note(&self) -> Option<i64> {
-        let mut bytes = [0; 16];
-        self.lock_file.read_exact_at(&mut bytes, 0).ok()?;
-        let (inode, number) = bytes.split_first_chunk()?;
-        let number = i64::from_le_bytes(*number.first_chunk()?);
-        (u64::from_le_bytes(*inode) == self.descriptor.id.1).then_some(number)
-    }
-
     /// Notes a number for this file. Without the note the next start checks less, so a failure is ignored.
     pub(super) fn write_note(&self, number: i64) {
         let bytes = [self.descriptor.id.1.to_le_bytes(), number.to_le_bytes()].concat();
         let _ = self.lock_file.write_all_at(&bytes, 0);
     }
+}
 
-    /// Deletes the note.
-    pub(super) fn forget_note(&self) {
-        let _ = self.lock_file.set_len(0);
-    }
+/// Returns the number that was noted for a file, perhaps by a server that runs, and the path of the note. A note for
+/// another file that had its name does not count.
+pub(super) fn read_note(file: &Path) -> Option<(i64, PathBuf)> {
+    let path = lock_path(file).ok()?;
+    let mut bytes = [0; 16];
+    File::open(&path).ok()?.read_exact_at(&mut bytes, 0).ok()?;
+    let (inode, number) = bytes.split_first_chunk()?;
+    let number = i64::from_le_bytes(*number.first_chunk()?);
+    (u64::from_le_bytes(*inode) == fs::metadata(file).ok()?.ino()).then_some((number, path))
+}
 
-    /// Returns the path of the file that has the note.
-    pub(super) fn note_path(&self) -> PathBuf {
-        self.lock_path.clone()
-    }
+/// Deletes the note of a file, if there is one.
+pub(super) fn forget_note(file: &Path) {
+    let open = |path: PathBuf| File::options().write(true).open(path);
+    let _ = lock_path(file).and_then(open).and_then(|lock| lock.set_len(0));
 }
 
 /// A database file, through the descriptor that is never closed.
@@ -112,13 +109,16 @@ impl Drop for FileLock {
 }
 
 /// Locks a second file, named after the real file, whatever links lead to the real file.
-fn lock_companion_file(file: &Path) -> Result<(File, PathBuf), StoreError> {
-    let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
-    let path = with_suffix(&real, ".lock");
+fn lock_companion_file(file: &Path) -> Result<File, StoreError> {
+    let path = lock_path(file).map_err(|error| StoreError::open(file, error))?;
     let lock = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let lock = lock.map_err(|error| StoreError::open(file, error))?;
     check_locked(lock.try_lock(), file)?;
-    Ok((lock, path))
+    Ok(lock)
+}
+
+fn lock_path(file: &Path) -> io::Result<PathBuf> {
+    Ok(with_suffix(&file.canonicalize()?, ".lock"))
 }
 
 fn check_locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), StoreError> {

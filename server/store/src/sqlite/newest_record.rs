@@ -1,6 +1,6 @@
-//! The newest committed idempotency record, noted in the lock file beside a database, which shows at the next start that
-//! the database has lost its log. `SQLite` opens such a file as if the log had never been there, and the orders in the log
-//! would be made a second time.
+//! The newest committed idempotency record, noted in the lock file beside a database, which shows at the next start, and
+//! to every command, that the database has lost its log. `SQLite` opens such a file as if the log had never been there:
+//! the orders in the log would be made a second time, and once something is written, the log cannot be put back.
 //!
 //! The note is not synced and may be old, but it is never ahead of the disk, because it is written after the commit. So
 //! it does not matter who has moved the log into the file. It counts for the same file only, and only if the file's
@@ -10,25 +10,28 @@ use std::{cell::Cell, path::Path, sync::Arc};
 
 use super::{
     StoreError, connection,
-    file_lock::FileLock,
-    identity::{LOG_MARK_OFFSET, NO_LOG},
+    file_lock::{self, FileLock},
+    identity::{self, LOG_MARK_OFFSET, NO_LOG},
     key_index::{self, KeyIndex},
 };
 
-/// Refuses a file that lacks a record that was committed. It is called before anything is written to the file, because
-/// its log may be put back.
-pub(super) fn verify_newest(lock: &FileLock, file: &Path) -> Result<(), StoreError> {
+/// Refuses a file that lacks a record that was committed, or has another's log beside it. It is called before `SQLite`'s
+/// first look at the file, and before anything is written to it, because its log may be put back. It needs no lock, so
+/// that a command can check the file of a server that runs. A missing file is created.
+pub(super) fn verify_newest(file: &Path) -> Result<(), StoreError> {
+    identity::verify_log(file)?;
     let mut mark = [0; 2];
-    let is_read = lock.file().read_at(&mut mark, LOG_MARK_OFFSET).is_ok();
+    let is_read = file_lock::create(file)?.read_at(&mut mark, LOG_MARK_OFFSET).is_ok();
     if !is_read || mark == NO_LOG {
-        lock.forget_note();
+        file_lock::forget_note(file);
         return Ok(());
     }
-    let Some(noted) = lock.note() else { return Ok(()) };
+    // The note is read first: a server that runs may commit and note another record before the next line.
+    let Some((noted, note)) = file_lock::read_note(file) else { return Ok(()) };
     // A file that cannot be read is reported by the code that opens it.
     let last = connection::open_reader(file).and_then(|db| key_index::last_id(&db));
     if last.is_ok_and(|last| last < noted) {
-        return Err(StoreError::LostRecords { file: file.to_owned(), note: lock.note_path() });
+        return Err(StoreError::LostRecords { file: file.to_owned(), note });
     }
     Ok(())
 }

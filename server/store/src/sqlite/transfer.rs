@@ -11,6 +11,7 @@ use super::{
     file_lock::{self, FileLock},
     identity,
     migrations::{known, migrate, schema},
+    newest_record,
 };
 
 /// A file that is copied: the file of a stopped server, or a backup.
@@ -24,6 +25,7 @@ impl Source {
     /// Locks the file, and begins to read it as it is at this moment.
     pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
         let lock = file_lock::lock(file)?;
+        newest_record::verify_newest(file)?;
         let db = connection::open_source(file)?;
         let failed = |error| StoreError::from_sqlite(file, error);
         // A command may write to the file although no server runs, so all tables must be read from one snapshot, which

@@ -14,6 +14,7 @@ use super::{
     Mode, Store, StoreError, connection,
     file_lock::{self, FileLock},
     identity::IfEmpty,
+    newest_record,
 };
 
 /// The size of a database before and after it was rewritten.
@@ -58,6 +59,7 @@ impl Store {
     /// Locks a database file for rewriting, so that no server can use it, and checks that it is ours.
     pub fn lock_for_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<VacuumJob, StoreError> {
         let lock = file_lock::lock(path)?;
+        newest_record::verify_newest(path)?;
         let before = size_with_log(path)?;
         let (db, _) = connection::open_writer(path, IfEmpty::Refuse, fresh_secret)?;
         Ok(VacuumJob { _lock: lock, path: path.to_owned(), db, before })
