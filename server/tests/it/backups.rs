@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{FileExt, symlink},
+    os::unix::fs::{FileExt, MetadataExt, chown, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -161,6 +161,28 @@ async fn restore_needs_no_old_database() {
     let done: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(done["movedAside"], json!([]));
     assert_eq!(count_parcels(&file), 1);
+}
+
+#[tokio::test]
+async fn what_root_restores_belongs_to_the_owner_of_the_old_file_or_else_of_the_folder() {
+    let (setup, copy) = killed_after_a_backup().await;
+    let folder = setup.path("data");
+    fs::create_dir(&folder).unwrap();
+    let (file, lock) = (folder.join("parcelo.db"), folder.join("parcelo.db.lock"));
+    let owner = |file: &Path| {
+        let found = fs::metadata(file).unwrap();
+        (found.uid(), found.gid())
+    };
+    let restored = TestSetup::at(file.clone());
+    for (other, account) in [(&folder, 54_321), (&file, 54_322)] {
+        // Only root may do so; the files of another account are its own.
+        let _ = chown(other, Some(account), Some(account));
+        let expected = owner(other);
+        let _ = fs::remove_file(&lock);
+        let (is_done, error) = restored.try_admin(&["restore", copy.to_str().unwrap()]);
+        assert!(is_done, "{error}");
+        assert_eq!((owner(&file), owner(&lock)), (expected, expected));
+    }
 }
 
 #[tokio::test]

@@ -256,6 +256,14 @@ async fn a_new_database_in_the_place_of_a_deleted_one_is_served() {
 }
 
 #[test]
+fn a_lock_file_that_cannot_be_opened_is_named() {
+    let setup = TestSetup::on_file("the lock file is beside the file");
+    fs::create_dir(setup.path("parcelo.db.lock")).unwrap();
+    let error = setup.start_error();
+    assert!(error.contains("parcelo.db.lock (Is a directory"), "{error}");
+}
+
+#[test]
 fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     let setup = TestSetup::on_file("the test damages or moves the file");
     let _running = setup.start(&[]);

@@ -89,7 +89,7 @@ pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> 
     Ok(copy)
 }
 
-fn parent_folder(file: &Path) -> PathBuf {
+pub(super) fn parent_folder(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),

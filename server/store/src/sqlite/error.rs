@@ -22,6 +22,17 @@ pub enum StoreError {
         /// The reason.
         source: io::Error,
     },
+    /// The lock file beside the database cannot be opened.
+    #[error(
+        "cannot open the lock file {file} ({source}): check that this account can write it and its folder, and that it has the owner of the database",
+        file = .file.display()
+    )]
+    LockFile {
+        /// The lock file.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// A copy cannot be written; the database is as it was.
     #[error("cannot write the copy {file} ({source}): check that its folder exists and can be written, and the disk and its free space", file = .file.display())]
     Copy {

@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File, Metadata, TryLockError},
     io,
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -92,6 +92,12 @@ impl OpenFile {
         self.0.file.read_exact_at(bytes, offset)
     }
 
+    /// Gives the file to the owner of its folder, if this process may do so.
+    #[cfg(feature = "backup")]
+    pub(super) fn give_to_folder_owner(&self, folder: &Path) -> io::Result<()> {
+        give_to_owner(&self.0.file, &fs::metadata(folder)?)
+    }
+
     /// Waits until everything written to the file, through any descriptor, is on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.0.file.sync_data()
@@ -108,13 +114,37 @@ impl Drop for FileLock {
     }
 }
 
-/// Locks a second file, named after the real file, whatever links lead to the real file.
+/// Locks a second file, named after the real file, whatever links lead to the real file. A new one gets the owner of the
+/// real file, or the server could not open a lock file that a command of root has made.
 fn lock_companion_file(file: &Path) -> Result<File, StoreError> {
     let path = lock_path(file).map_err(|error| StoreError::open(file, error))?;
-    let lock = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-    let lock = lock.map_err(|error| StoreError::open(file, error))?;
+    let open = || {
+        let mut options = File::options();
+        options.read(true).write(true);
+        match options.create_new(true).open(&path) {
+            Ok(new) => give_to_owner(&new, &fs::metadata(file)?).map(|()| new),
+            // An existing one keeps its owner: it may be a link to another file, which root must not give away.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                options.create_new(false).create(true).truncate(false).open(&path)
+            }
+            Err(error) => Err(error),
+        }
+    };
+    let lock = open().map_err(|source| StoreError::LockFile { file: path.clone(), source })?;
     check_locked(lock.try_lock(), file)?;
     Ok(lock)
+}
+
+/// Gives a file to the owner of another one. Only root can do so, and other accounts keep their files.
+fn give_to_owner(file: &File, other: &Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) == (other.uid(), other.gid()) {
+        return Ok(());
+    }
+    match fchown(file, Some(other.uid()), Some(other.gid())) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        given => given,
+    }
 }
 
 fn lock_path(file: &Path) -> io::Result<PathBuf> {

@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     StoreError,
-    backup::{draft_beside, seal, sync_folder},
+    backup::{draft_beside, parent_folder, seal, sync_folder},
     file_lock,
 };
 
@@ -29,6 +29,14 @@ pub struct RestoreReport {
 /// file, its log and its shared memory are kept, with `suffix` behind the file's name. Verify the backup first.
 pub fn restore(backup: &Path, database: &Path, suffix: &str) -> Result<RestoreReport, StoreError> {
     let is_replaced = database.exists();
+    if !is_replaced {
+        // As with a file that is replaced, the server could not open what root has restored for itself.
+        let new = file_lock::create(database)?;
+        database
+            .canonicalize()
+            .and_then(|file| new.give_to_folder_owner(&parent_folder(&file)))
+            .map_err(|error| StoreError::open(database, error))?;
+    }
     // The lock beside the file also keeps out a server that finds the restored one.
     let _lock = file_lock::lock(database)?;
     // A log is beside the file itself, not beside a link to it.
