@@ -7,6 +7,8 @@ use std::{
 };
 
 use clap::Args as ClapArgs;
+use parcelo_domain::Millis;
+use parcelo_store::StoreError;
 use parcelo_system::clock::{Clock, SystemClock};
 use serde_json::json;
 
@@ -40,12 +42,15 @@ pub(super) struct Backup {
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     let database = existing_file(&options.database)?;
     let folder = options.folder.as_deref().map(|folder| BackupFolder::new(folder, database));
-    let file = match &folder {
-        Some(folder) => folder.new_file(SystemClock.now()),
-        // The command line requires a file where there is no folder.
-        None => options.file.clone().unwrap_or_default(),
+    let (file, bytes) = match &folder {
+        Some(folder) => back_up_to_folder(database, folder)?,
+        None => {
+            // The command line requires a file where there is no folder.
+            let file = options.file.clone().unwrap_or_default();
+            let bytes = parcelo_store::backup(database, &file)?;
+            (file, bytes)
+        }
     };
-    let bytes = parcelo_store::backup(database, &file)?;
     let mut deleted = Vec::new();
     if let Some(folder) = &folder {
         check(&file).map_err(|reason| set_aside(&file, &reason))?;
@@ -59,6 +64,21 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
         return Ok(print::json(&view)?);
     }
     Ok(print::backup_done(&file.display().to_string(), bytes, &deleted)?)
+}
+
+/// Makes a backup under the name of this second, or of the next one whose name is free. Returns the file and its size.
+fn back_up_to_folder(
+    database: &Path,
+    folder: &BackupFolder<'_>,
+) -> Result<(PathBuf, u64), Failure> {
+    let mut time = SystemClock.now();
+    loop {
+        let file = folder.new_file(time);
+        match parcelo_store::backup(database, &file) {
+            Err(StoreError::Exists { .. }) => time = Millis(time.0 + 1_000),
+            made => return Ok((file, made?)),
+        }
+    }
 }
 
 /// Renames a backup that failed its check, so that it does not count as one.

@@ -50,6 +50,21 @@ fn a_folder_keeps_its_newest_backups() {
 }
 
 #[test]
+fn backups_of_the_same_second_have_names_of_their_own() {
+    let setup = TestSetup::on_file("only a file has a backup command");
+    setup.new_key("sandbox");
+    let folder = setup.path("backups");
+    fs::create_dir(&folder).unwrap();
+    let arguments = ["--folder", folder.to_str().unwrap(), "--keep", "9"];
+    let made: Vec<_> = (0..5).map(|_| setup.admin("backup", &arguments)["file"].clone()).collect();
+    let found = names(&folder);
+    assert_eq!(found.len(), 5, "{found:?}");
+    for (file, name) in made.iter().zip(&found) {
+        assert_eq!(*file, folder.join(name).to_str().unwrap());
+    }
+}
+
+#[test]
 fn without_a_number_to_keep_no_backup_is_deleted() {
     let setup = TestSetup::on_file("only a file has a backup command");
     setup.new_key("sandbox");
@@ -148,6 +163,19 @@ async fn restore_moves_the_old_file_and_its_log_aside() {
     fs::File::open(&file).unwrap().read_exact_at(&mut mark, 18).unwrap();
     assert_eq!(mark, [1, 1], "a log beside it is another's");
     assert_eq!((count_parcels(&file), count_parcels(&moved[0])), (1, 2));
+}
+
+#[tokio::test]
+async fn restores_of_the_same_second_keep_each_old_file() {
+    let (setup, copy) = killed_after_a_backup().await;
+    let restore = || {
+        let done = setup.admin("restore", &[copy.to_str().unwrap()]);
+        serde_json::from_value::<Vec<PathBuf>>(done["movedAside"].clone()).unwrap()
+    };
+    let moved: Vec<_> = (0..4).flat_map(|_| restore()).collect();
+    assert!(moved.len() >= 4 && moved.iter().all(|file| file.exists()), "{moved:?}");
+    assert!((1..moved.len()).all(|at| !moved[at..].contains(&moved[at - 1])), "{moved:?}");
+    assert_eq!(count_parcels(&moved[0]), 2, "the first has the order since the backup");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io, iter,
     os::unix::fs::{MetadataExt, fchown},
     path::{Path, PathBuf},
 };
@@ -26,7 +26,8 @@ pub struct RestoreReport {
 }
 
 /// Puts a copy of a backup durably in the place of a database file that no server uses, or where there is none. The old
-/// file, its log and its shared memory are kept, with `suffix` behind the file's name. Verify the backup first.
+/// file, its log and its shared memory are kept, with `suffix` behind the file's name, and a number if that is taken.
+/// Verify the backup first.
 pub fn restore(backup: &Path, database: &Path, suffix: &str) -> Result<RestoreReport, StoreError> {
     let is_replaced = database.exists();
     if !is_replaced {
@@ -63,6 +64,16 @@ fn copy(mut source: &File, file: &Path) -> io::Result<NamedTempFile> {
     Ok(draft)
 }
 
+/// Returns a name that another restore of the same second has not given to its files: this one, or one with a number.
+fn free_name(name: &Path) -> PathBuf {
+    let is_free = |name: &PathBuf| {
+        let is_absent = |end| file_lock::with_suffix(name, end).symlink_metadata().is_err();
+        ["", "-wal", "-shm"].into_iter().all(is_absent)
+    };
+    let numbered = (2..1_000).map(|number| file_lock::with_suffix(name, &format!("-{number}")));
+    iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_else(|| name.to_owned())
+}
+
 /// Exchanges the files, and returns the new names of the old ones. The steps are on the disk one after the other, so that
 /// a crash leaves the old database with its log, or the backup beside a log that is refused with it. If the file or its
 /// log were missing for a moment, a server that starts then would make orders a second time.
@@ -71,7 +82,7 @@ fn swap(
     (file, is_replaced): (&Path, bool),
     suffix: &str,
 ) -> io::Result<Vec<PathBuf>> {
-    let aside = file_lock::with_suffix(file, suffix);
+    let aside = free_name(&file_lock::with_suffix(file, suffix));
     let mut moved_aside = Vec::new();
     if is_replaced {
         fs::hard_link(file, &aside)?;
