@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use parcelo_service::mock::Clock;
 use url::Url;
 
-use super::shared_args::parse_base_url;
+use super::{database::RedactingParser, shared_args::parse_base_url};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Mock {
@@ -19,7 +19,7 @@ pub(super) struct Mock {
     )]
     pub(super) listen: SocketAddr,
     /// The address in links and on labels; if absent, the one that each request calls.
-    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
+    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = RedactingParser(parse_base_url))]
     pub(super) base_url: Option<Url>,
     /// A file to write once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]

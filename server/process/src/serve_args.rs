@@ -10,7 +10,7 @@ use parcelo_types::{CountryCode, rules::Destinations};
 use url::Url;
 
 use super::{
-    database::DatabaseArg,
+    database::{DatabaseArg, RedactingParser},
     mail_args::MailArgs,
     shared_args::{
         EnvironmentArg, TrimmingParser, parse_base_url, parse_country, parse_day, parse_network,
@@ -67,16 +67,16 @@ pub(super) struct Serve {
     )]
     drain: u64,
     /// The production API's public address, used on labels and in answers.
-    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = RedactingParser(parse_base_url))]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
-    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
+    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = RedactingParser(parse_base_url))]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files if absent.
-    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = parse_labels_address)]
+    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = RedactingParser(parse_labels_address))]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
-    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = parse_labels_address)]
+    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = RedactingParser(parse_labels_address))]
     pub(super) sandbox_labels_host: Option<Url>,
     #[command(flatten)]
     pub(super) mail: MailArgs,
