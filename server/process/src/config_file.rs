@@ -34,10 +34,14 @@ pub(super) struct ConfigFile {
 impl ConfigFile {
     /// Reads a file, and checks each setting as if it were an argument.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
-        let fault = |reason: String| {
-            Error::raw(ErrorKind::ValueValidation, format!("{}: {reason}\n", path.display()))
+        let refused = |text: String| Error::raw(ErrorKind::ValueValidation, text);
+        let fault = |reason: String| refused(format!("{}: {reason}\n", path.display()));
+        let unreadable = |error: io::Error| {
+            let file = path.display();
+            refused(format!(
+                "cannot read {file}, the file of --config or PARCELO_CONFIG: {error}\n"
+            ))
         };
-        let unreadable = |error: io::Error| fault(error.to_string());
         let text = fs::read_to_string(path).map_err(unreadable)?;
         let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode();
         let document = parse(&text).map_err(fault)?;
@@ -76,11 +80,13 @@ impl ConfigFile {
     }
 }
 
-/// Parses the text. The line of an error is not quoted, because it may contain a password.
+/// Parses the text. The line of an error is not quoted, because it may contain a password; the parser's reasons quote
+/// nothing.
 fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: TomlError| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        format!("line {} is not TOML", before.matches('\n').count() + 1)
+        let line = before.matches('\n').count() + 1;
+        format!("line {line} is not TOML: {}", error.message())
     })
 }
 
@@ -113,16 +119,28 @@ impl Flags {
         Ok((variable.to_owned(), value))
     }
 
-    /// Returns the reason for refusing a key, with the flag that clap finds the most similar.
+    /// Returns the reason for refusing a key, with the flag whose variable it names, or that clap finds the most similar.
     fn unknown_key(&self, key: &str) -> String {
         let argument = format!("--{key}");
         let refused = self.unset.clone().try_get_matches_from(["serve", argument.as_str()]).err();
-        match refused.as_ref().and_then(|error| error.get(ContextKind::SuggestedArg)) {
-            Some(ContextValue::String(flag)) => {
-                format!("unknown setting; did you mean {}?", flag.trim_start_matches('-'))
-            }
-            Some(_) | None => "unknown setting; `parcelo-server config show` lists them".to_owned(),
+        let similar = match refused.as_ref().and_then(|error| error.get(ContextKind::SuggestedArg))
+        {
+            Some(ContextValue::String(flag)) => Some(flag.trim_start_matches('-')),
+            Some(_) | None => None,
+        };
+        match self.flag_of_variable(key).or(similar) {
+            Some(flag) => format!("unknown setting; did you mean {flag}?"),
+            None => "unknown setting; `parcelo-server config show` lists them".to_owned(),
         }
+    }
+
+    /// Returns the flag that has a key's variable: some variables have longer names than their flags.
+    fn flag_of_variable(&self, key: &str) -> Option<&str> {
+        let variable = format!("PARCELO_{}", key.to_uppercase().replace('-', "_"));
+        let mut flags = self.serve.get_arguments();
+        flags
+            .find(|flag| flag.get_env().is_some_and(|known| known == variable.as_str()))?
+            .get_long()
     }
 }
 
@@ -139,11 +157,20 @@ fn value_text(flag: &Arg, item: &Item) -> Result<String, String> {
             .map(|is_on| is_on.to_string())
             .ok_or_else(|| "expected true or false".to_owned());
     }
+    if matches!(value, Some(Value::Float(_))) {
+        return Err("a number must be whole".to_owned());
+    }
     if flag.get_value_delimiter().is_none() {
         let text = value.and_then(scalar_text);
         return text.ok_or_else(|| "expected one text, number or date".to_owned());
     }
     let text = match value {
+        // An argument cannot be an empty list either, which could mean none of them or all.
+        Some(Value::Array(list)) if list.is_empty() => {
+            return Err(
+                "the list is empty: leave the setting out, and its default counts".to_owned()
+            );
+        }
         Some(Value::Array(list)) => {
             let texts: Option<Vec<_>> = list.iter().map(scalar_text).collect();
             texts.map(|texts| texts.join(","))

@@ -76,14 +76,25 @@ fn a_setting_that_cannot_be_used_is_named_with_its_file() {
     for (text, expected) in [
         ("lisen = \"0.0.0.0:80\"", "lisen: unknown setting; did you mean listen?"),
         ("base_url = \"https://a.example\"", "base_url: unknown setting; did you mean base-url?"),
+        (
+            "production-base-url = \"https://a.example\"",
+            "production-base-url: unknown setting; did you mean base-url?",
+        ),
         ("config = \"other.toml\"", "config: unknown setting"),
         ("[serve]\nlisten = \"0.0.0.0:80\"", "serve: unknown setting"),
         ("drain = 26", "drain: invalid value '26'"),
         ("drain = [5]", "drain: expected one text, number or date"),
+        ("drain = 7.5", "drain: a number must be whole"),
+        ("drain = 5\ndrain = 6", "line 2 is not TOML: duplicate key"),
+        ("drain = 99999999999999999999", "line 1 is not TOML: integer number overflowed"),
         ("webhooks-allow-private = \"yes\"", "webhooks-allow-private: expected true or false"),
         ("countries = [\"EC\", \"ZZ\"]", "countries: invalid value 'ZZ'"),
+        ("countries = []", "countries: the list is empty: leave the setting out"),
+        ("trusted-proxies = []", "trusted-proxies: the list is empty: leave the setting out"),
         ("countries = [true]", "countries: expected a text, or a list of texts"),
         ("database = \"mysql://shop:s3cret@db\"", "database: invalid value"),
+        ("base-url = \"https://shop:s3cret@a.example\"", "base-url: invalid value"),
+        ("labels-host = \"https://shop:s3cret@a.example\"", "labels-host: invalid value"),
         ("drain = 5\nsmtp-url = \"smtp://shop:s3cret", "line 2 is not TOML"),
     ] {
         let output = show(&file, text, (&[], &[]));
@@ -93,11 +104,38 @@ fn a_setting_that_cannot_be_used_is_named_with_its_file() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(!error.contains("s3cret"), "{error}");
     }
-    let absent = ["keys", "list", "--config", "/nonexistent.toml"];
-    let refused = Command::new(BINARY).env_clear().args(absent).output().unwrap();
-    let error = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{error}");
-    assert!(error.starts_with("error: /nonexistent.toml: No such file"), "{error}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_as_that_of_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let [absent, directory, latin] =
+        ["absent", "directory", "latin"].map(|name| folder.path().join(name));
+    fs::create_dir(&directory).unwrap();
+    fs::write(&latin, b"# Env\xEDos").unwrap();
+    for (file, reason) in
+        [(absent, "No such file"), (directory, "Is a directory"), (latin, "valid UTF-8")]
+    {
+        let mut command = Command::new(BINARY);
+        command.env_clear().args(["keys", "list", "--config"]).arg(&file);
+        let refused = command.output().unwrap();
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{error}");
+        let expected = format!("error: cannot read {}, the file of --config", file.display());
+        assert!(error.starts_with(&expected) && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn an_error_does_not_repeat_the_password_of_a_public_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.toml");
+    for flag in ["--base-url", "--sandbox-base-url", "--labels-host", "--sandbox-labels-host"] {
+        let output = show(&file, "", (&[], &[flag, "https://shop:s3cret@a.example"]));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("leave out the user and password"), "{flag}: {error}");
+        assert!(!error.contains("s3cret"), "{flag}: {error}");
+    }
 }
 
 #[test]
