@@ -77,6 +77,13 @@ impl PassedSockets {
 
 fn take(passed: &mut ListenFd, index: usize) -> io::Result<Option<TcpListener>> {
     let Some(socket) = passed.take_tcp_listener(index)? else { return Ok(None) };
+    // It would be accepted from without end, and each time fail. Other systems have no systemd.
+    #[cfg(target_os = "linux")]
+    if !rustix::net::sockopt::socket_acceptconn(&socket)? {
+        return Err(io::Error::other(
+            "it does not listen; its unit must have ListenStream=, and not Accept=yes",
+        ));
+    }
     socket.set_nonblocking(true)?;
     TcpListener::from_std(socket).map(Some)
 }

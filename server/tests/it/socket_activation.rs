@@ -44,6 +44,16 @@ fn start(setup: &TestSetup, socket: &TcpListener) -> RunningServer {
     wait_for(&ready_file, command.stdout(Stdio::null()).spawn().unwrap())
 }
 
+/// Starts a server that must refuse the socket. Returns its error message.
+fn start_error(setup: &TestSetup, passed: (&str, &TcpListener), arguments: &[&str]) -> String {
+    let errors = setup.path("refused.txt");
+    let mut command = command(setup, passed);
+    command.args(arguments).stdout(Stdio::null()).stderr(File::create(&errors).unwrap());
+    let child = command.spawn().unwrap();
+    assert_eq!(RunningServer { child, ready: Value::Null }.wait(), Some(1), "{passed:?}");
+    fs::read_to_string(errors).unwrap()
+}
+
 /// Sends a request on a connection of its own.
 fn send(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
@@ -128,13 +138,19 @@ fn a_passed_socket_that_no_listener_takes_is_refused() {
     let table: [(&str, &[&str]); 2] =
         [("web", &[]), ("production", &["--environments", "sandbox"])];
     for (name, arguments) in table {
-        let errors = setup.path("refused.txt");
-        let mut command = command(&setup, (name, &socket));
-        command.args(arguments).stdout(Stdio::null()).stderr(File::create(&errors).unwrap());
-        let child = command.spawn().unwrap();
-        assert_eq!(RunningServer { child, ready: Value::Null }.wait(), Some(1), "{name}");
-        let error = fs::read_to_string(errors).unwrap();
+        let error = start_error(&setup, (name, &socket), arguments);
         assert!(error.contains(&format!("socket {name:?}")), "{error}");
         assert!(error.contains("FileDescriptorName= must be"), "{error}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_passed_socket_that_is_a_connection_is_refused() {
+    let setup = TestSetup::new();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connection = TcpStream::connect(socket.local_addr().unwrap()).unwrap();
+    let passed = TcpListener::from(OwnedFd::from(connection));
+    let error = start_error(&setup, ("sandbox", &passed), &[]);
+    assert!(error.contains("socket \"sandbox\"") && error.contains("does not listen"), "{error}");
 }
