@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     api::{Api, order},
+    process::deployment,
     running::{BINARY, TestSetup},
 };
 
@@ -87,6 +88,16 @@ async fn every_command_of_the_backup_page_works() {
     let old: Vec<_> = entries.filter(is_old).collect();
     let old = TestSetup::at(old[0].clone());
     assert_eq!(count_parcels(&old.start(&[]).api(&key)).await, 2);
+}
+
+#[test]
+fn the_timer_backs_up_the_database_of_the_servers_unit() {
+    let server = deployment("parcelo-server.service");
+    for name in ["Environment=PARCELO_DATABASE=", "EnvironmentFile="] {
+        let line = |unit: &str| unit.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+        assert_eq!(line(UNIT), line(&server), "{name}");
+        assert!(line(UNIT).is_some(), "{name}");
+    }
 }
 
 #[test]
