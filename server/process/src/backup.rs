@@ -42,14 +42,13 @@ pub(super) struct Backup {
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     let database = existing_file(&options.database)?;
     let folder = options.folder.as_deref().map(|folder| BackupFolder::new(folder, database));
-    let (file, bytes) = match &folder {
-        Some(folder) => back_up_to_folder(database, folder)?,
-        None => {
-            // The command line requires a file where there is no folder.
-            let file = options.file.clone().unwrap_or_default();
-            let bytes = parcelo_store::backup(database, &file)?;
-            (file, bytes)
-        }
+    let (file, bytes) = if let Some(folder) = &folder {
+        back_up_to_folder(database, folder)?
+    } else {
+        // The command line requires a file where there is no folder.
+        let file = options.file.clone().unwrap_or_default();
+        let bytes = parcelo_store::backup(database, &file)?;
+        (file, bytes)
     };
     let mut deleted = Vec::new();
     if let Some(folder) = &folder {
