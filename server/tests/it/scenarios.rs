@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     api::{Api, HttpResponse, send},
     embedded,
+    raw::RawConnection,
 };
 
 /// Starts a server with controls, in memory, because further servers and snapshots are.
@@ -15,6 +16,11 @@ async fn start(seed: u64, scenario: &str) -> Arc<MockServer> {
     let builder = embedded::in_memory("a further server has a store of its own").seed(seed);
     let builder = builder.scenario(Scenario::parse(scenario).unwrap());
     builder.start_controlled("127.0.0.1:0".parse().unwrap()).await.unwrap()
+}
+
+async fn restore(server: &MockServer, snapshot: &[u8]) -> HttpResponse {
+    let request = Api::new(server.url()).request("PUT", "/__mock/snapshot");
+    send(request.body(snapshot.to_vec())).await
 }
 
 async fn start_further(server: &MockServer, wanted: &Value) -> HttpResponse {
@@ -88,11 +94,7 @@ async fn a_snapshot_moves_to_a_server_with_the_same_seed() {
     let numbers = first.seed_parcels(2).await;
     let snapshot = Api::new(first.url()).get("/__mock/snapshot").await;
     assert_eq!(snapshot.header("content-type"), "application/octet-stream");
-    let put = async |server: &MockServer, bytes: &[u8]| {
-        let request = Api::new(server.url()).request("PUT", "/__mock/snapshot");
-        send(request.body(bytes.to_vec())).await
-    };
-    let restored = put(&same, &snapshot.bytes).await.json();
+    let restored = restore(&same, &snapshot.bytes).await.json();
     assert_eq!(restored, json!({ "now": "2026-01-05T08:00:00.000Z", "fired": [] }));
     let api = Api::with_key(same.url(), &same.key().issue());
     for number in &numbers {
@@ -104,9 +106,20 @@ async fn a_snapshot_moves_to_a_server_with_the_same_seed() {
         (&same, b"", "not a whole snapshot"),
     ];
     for (server, bytes, reason) in table {
-        let refused = put(server, bytes).await;
+        let refused = restore(server, bytes).await;
         assert_eq!(refused.refusal(), (400, "VALIDATION_FAILED"), "{reason}");
         assert!(refused.text().contains(reason), "{}", refused.text());
     }
     assert_eq!(api.track(numbers[0].as_str()).await.status, 200, "a refusal changes nothing");
+}
+
+#[tokio::test]
+async fn a_snapshot_above_the_limit_is_refused_with_its_limit() {
+    let server = start(1, "{}").await;
+    let mut connection = RawConnection::open(server.url()).await;
+    let head = "PUT /__mock/snapshot HTTP/1.1\r\nhost: mock\r\ncontent-length: 300000000\r\n\r\n";
+    connection.send(&[head]).await;
+    let refused = connection.next_response().await.unwrap();
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("256 MiB"), "{}", refused.body);
 }

@@ -184,6 +184,16 @@ async fn a_snapshot_of_another_seed_is_refused() {
 }
 
 #[tokio::test]
+#[should_panic(
+    expected = "is of a server in the environment sandbox, and this one is in production"
+)]
+async fn a_snapshot_of_the_other_environment_is_refused() {
+    let (first, _) = start_in_memory(1).await;
+    let (second, _) = start_on(in_memory().seed(1).production()).await;
+    second.restore(&first.snapshot().await).await;
+}
+
+#[tokio::test]
 async fn a_saved_snapshot_starts_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.snapshot");
@@ -225,9 +235,11 @@ async fn a_file_that_is_not_a_whole_snapshot_is_refused() {
     let whole = std::fs::read(&file).unwrap();
     let newer = whole.strip_prefix(br#"{"snapshot":1"#).unwrap();
     let newer = [br#"{"snapshot":2"#.as_slice(), newer].concat();
-    let table: [(&[u8], &str); 4] = [
+    let longer = [whole.as_slice(), b"x"].concat();
+    let table: [(&[u8], &str); 5] = [
         (&whole[..whole.len() - 1], "not a whole snapshot"),
         (b"", "not a whole snapshot"),
+        (&longer, "not a whole snapshot"),
         (b"{}\n", "not a whole snapshot"),
         (&newer, "of a newer version"),
     ];
@@ -235,6 +247,13 @@ async fn a_file_that_is_not_a_whole_snapshot_is_refused() {
         std::fs::write(&file, bytes).unwrap();
         let refused = Snapshot::load(&file).unwrap_err().to_string();
         assert!(refused.contains(reason), "{reason}: {refused}");
+    }
+    // SQLite itself accepts most of these.
+    for byte in (0..whole.len()).step_by(whole.len() / 50) {
+        let mut changed = whole.clone();
+        changed[byte] ^= 1;
+        std::fs::write(&file, changed).unwrap();
+        assert!(Snapshot::load(&file).is_err(), "byte {byte}");
     }
     let absent = Snapshot::load(folder.path().join("absent")).unwrap_err().to_string();
     assert!(absent.contains("absent: No such file"), "{absent}");

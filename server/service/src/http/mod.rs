@@ -46,7 +46,7 @@ pub use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
 pub(crate) use openapi::{call, operation_doc};
-pub(crate) use request_body::drain_bodies;
+pub(crate) use request_body::{BodyError, drain_bodies};
 pub use request_body::{MAX_BODY_BYTES, read_body};
 pub use request_ids::RequestIds;
 pub use response::HttpRefusal;

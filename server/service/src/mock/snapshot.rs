@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use parcelo_store::Store;
 use parcelo_system::ids::SeedPosition;
-use parcelo_types::model::Deleted;
+use parcelo_types::{Environment, model::Deleted};
 
 use super::{MockServer, expect_stored, movable_clock::SavedClock};
 
@@ -12,6 +12,7 @@ use super::{MockServer, expect_stored, movable_clock::SavedClock};
 /// can be restored any number of times, and [saved](Snapshot::save) to a file.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
+    pub(super) environment: Environment,
     pub(super) store: Store,
     pub(super) ids: SeedPosition,
     pub(super) clock: SavedClock,
@@ -29,8 +30,8 @@ pub enum SnapshotError {
         /// The reason.
         source: io::Error,
     },
-    /// It is not a snapshot, or only a part of one.
-    #[error("this is not a whole snapshot of a mock server: save it again")]
+    /// It is not a snapshot, only a part of one, or was changed since it was saved.
+    #[error("this is not a whole snapshot of a mock server, as it was saved: save it again")]
     Invalid,
     /// It was saved by a newer version of the server.
     #[error(
@@ -40,6 +41,18 @@ pub enum SnapshotError {
     /// It is of a server with another seed, whose keys could not be verified.
     #[error("the snapshot is of a server with another seed: start this server with the same one")]
     OtherSeed,
+    /// It is of a server in the other environment, none of whose keys and parcels would be found.
+    #[error(
+        "the snapshot is of a server in the environment {}, and this one is in {}: restore it in its own",
+        saved.code(),
+        server.code()
+    )]
+    OtherEnvironment {
+        /// The environment of the snapshot.
+        saved: Environment,
+        /// The environment of this server.
+        server: Environment,
+    },
 }
 
 /// Operations on the whole state. No requests may be in flight meanwhile, and the clock must not be moved.
@@ -67,7 +80,8 @@ impl MockServer {
         let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
         let store = expect_stored(self.service.store().copy());
-        Snapshot { store, ids: self.ids.seed_position(), clock: self.clock.save() }
+        let (ids, clock) = (self.ids.seed_position(), self.clock.save());
+        Snapshot { environment: self.environment, store, ids, clock }
     }
 
     /// Restores a state: from then on the same requests get the same responses. Keys created since are unknown again. A
@@ -77,13 +91,14 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// If the snapshot is of a server with another seed, since its keys could not be verified here.
+    /// If the snapshot is of a server with another seed, since its keys could not be verified here, or in the other
+    /// environment.
     pub async fn restore(&self, snapshot: &Snapshot) {
-        let restored = self.try_restore(snapshot).await;
-        assert!(restored.is_ok(), "the snapshot is of a server with another seed");
+        let refusal = self.try_restore(snapshot).await.err().map(|error| error.to_string());
+        assert!(refusal.is_none(), "{}", refusal.unwrap_or_default());
     }
 
-    /// Restores a state like [`MockServer::restore`], which may be of a server with another seed.
+    /// Restores a state like [`MockServer::restore`], which may be of a server with another seed or environment.
     pub(super) async fn try_restore(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let _due_work = self.clock.lock_due_work().await;
         // Otherwise the results of deliveries in flight would be written into the restored state.
@@ -91,6 +106,10 @@ impl MockServer {
         let store = self.service.store();
         if store.secret() != snapshot.store.secret() {
             return Err(SnapshotError::OtherSeed);
+        }
+        if self.environment != snapshot.environment {
+            let (saved, server) = (snapshot.environment, self.environment);
+            return Err(SnapshotError::OtherEnvironment { saved, server });
         }
         expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();

@@ -6,23 +6,29 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use parcelo_domain::to_body;
 use parcelo_store::{Store, StoreError};
 use parcelo_system::ids::SeedPosition;
+use parcelo_types::Environment;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Snapshot, SnapshotError, expect_stored, movable_clock::SavedClock};
 
 /// Version of the bytes before the database, which has a version of its own.
 const FORMAT: u32 = 1;
 
-/// The first line of a snapshot's bytes, as JSON. The database follows.
+/// Size of the SHA-256 of all bytes before it, at the end.
+const CHECKSUM_BYTES: usize = 32;
+
+/// The first line of a snapshot's bytes, as JSON. The database follows, then the checksum: SQLite does not notice every
+/// changed byte, and a test would start from a state that no server was in.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Header {
     snapshot: u32,
+    environment: Environment,
     clock: String,
     shown: String,
     /// The position of the random generator, in base64.
     ids: String,
-    database_bytes: usize,
 }
 
 impl Snapshot {
@@ -54,7 +60,7 @@ impl Snapshot {
 
     /// Loads it from a file. One that an older version saved is brought up to date.
     ///
-    /// Errors if the file cannot be read, is not a snapshot, or was saved by a newer version.
+    /// Errors if the file cannot be read, is not a snapshot, was changed, or was saved by a newer version.
     pub fn load(file: impl AsRef<Path>) -> Result<Self, SnapshotError> {
         let file = file.as_ref();
         Self::from_bytes(&fs::read(file).map_err(|source| file_error(file, source))?)
@@ -64,17 +70,21 @@ impl Snapshot {
         let database = expect_stored(self.store.to_bytes());
         let (clock, shown) = self.clock.to_texts();
         let ids = BASE64_STANDARD.encode(self.ids.to_bytes());
-        let database_bytes = database.len();
-        let header = to_body(&Header { snapshot: FORMAT, clock, shown, ids, database_bytes });
-        [header.as_slice(), b"\n".as_slice(), database.as_slice()].concat()
+        let environment = self.environment;
+        let mut bytes = to_body(&Header { snapshot: FORMAT, environment, clock, shown, ids });
+        bytes.push(b'\n');
+        bytes.extend(database);
+        bytes.extend(checksum(&bytes));
+        bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let (header, database) = split_header(bytes).ok_or(SnapshotError::Invalid)?;
+        let (content, saved) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(SnapshotError::Invalid)?;
+        let (header, database) = split_header(content).ok_or(SnapshotError::Invalid)?;
         if header.snapshot > FORMAT {
             return Err(SnapshotError::Newer);
         }
-        if header.database_bytes != database.len() {
+        if checksum(content) != *saved {
             return Err(SnapshotError::Invalid);
         }
         let store = Store::from_bytes(database).map_err(|error| match error {
@@ -82,7 +92,7 @@ impl Snapshot {
             _ => SnapshotError::Invalid,
         })?;
         let (ids, clock) = header.positions().ok_or(SnapshotError::Invalid)?;
-        Ok(Self { store, ids, clock })
+        Ok(Self { environment: header.environment, store, ids, clock })
     }
 }
 
@@ -97,6 +107,10 @@ fn split_header(bytes: &[u8]) -> Option<(Header, &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let (header, database) = bytes.split_at_checked(end)?;
     Some((serde_json::from_slice(header).ok()?, database.get(1..)?))
+}
+
+fn checksum(content: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    Sha256::digest(content).into()
 }
 
 fn file_error(file: &Path, source: io::Error) -> SnapshotError {

@@ -181,13 +181,13 @@ fn servers() -> Vec<Call> {
 
 fn snapshots() -> Vec<Call> {
     let save = "Save the whole state as a file: data, keys and clock";
-    let restore = "Restore a saved state, of this server or of one with the same seed";
+    let restore = "Restore a saved state, of this server or of one with the same seed and environment";
     let file = ResponseDoc { headers: &[], ..ResponseDoc::file("The snapshot.", &[]) };
     vec![
         Call::route(HttpMethod::Get, "/snapshot", "MockSaveSnapshot", save).with_response(file),
         control::<ClockShown>(HttpMethod::Put, "/snapshot", "MockRestoreSnapshot", restore)
             .with_file_body()
-            .with_refusals(BODY_REFUSALS),
+            .with_refusals(&[ErrorCode::ValidationFailed]),
     ]
 }
 

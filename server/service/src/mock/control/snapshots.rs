@@ -8,7 +8,7 @@ use parcelo_domain::Refusal;
 
 use super::{ControlResult, StateExtractor, refusals::invalid_body, responses::ClockShown};
 use crate::{
-    http::{json_ok, read_body},
+    http::{BodyError, json_ok, read_body},
     mock::{Snapshot, SnapshotError},
 };
 
@@ -22,7 +22,15 @@ pub(super) async fn save(State(state): StateExtractor) -> Response {
 
 /// Handles PUT snapshot: restores the state in a file, of this server or of one with the same seed.
 pub(super) async fn restore(State(state): StateExtractor, request: Request) -> ControlResult {
-    let bytes = read_body(request.into_body(), MAX_SNAPSHOT_BYTES).await?;
+    let bytes = read_body(request.into_body(), MAX_SNAPSHOT_BYTES).await;
+    let bytes = bytes.map_err(|error| match error {
+        // The 413 of other bodies names their limit, which is a thousandth of this one.
+        BodyError::TooLarge => invalid_body(
+            "a snapshot has at most 256 MiB: restore a smaller one",
+            "una instantánea tiene 256 MiB como máximo: restaure una más pequeña",
+        ),
+        BodyError::Incomplete => error.into(),
+    })?;
     let snapshot = Snapshot::from_bytes(&bytes).map_err(|error| refuse(&error))?;
     state.server.try_restore(&snapshot).await.map_err(|error| refuse(&error))?;
     Ok(json_ok(&ClockShown::new(&state.server, &[])))
@@ -30,6 +38,6 @@ pub(super) async fn restore(State(state): StateExtractor, request: Request) -> C
 
 fn refuse(error: &SnapshotError) -> Refusal {
     let spanish = "la instantánea no se puede restaurar: guárdela de nuevo con esta versión, de un servidor con la \
-                   misma semilla";
+                   misma semilla y del mismo entorno";
     invalid_body(&error.to_string(), spanish)
 }
