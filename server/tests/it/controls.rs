@@ -221,6 +221,27 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
 }
 
 #[tokio::test]
+async fn a_disabled_webhook_is_reported_with_its_reason() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    post(&api, "webhooks", &json!({ "reply": [410] })).await;
+    api.clone().key(&key).create_parcel(&order_with_number("gone-0001", "SB-SUCCESS-0001")).await;
+    post(&api, "clock", &json!({ "advance": 1 })).await;
+    let shown = api.get("/__mock/webhooks").await.json();
+    let hints = shown["hints"].to_string();
+    assert_eq!(
+        (&shown["listening"], &shown["deliveries"][0]["status"]),
+        (&json!(false), &json!(410))
+    );
+    assert!(hints.contains("disabled, because it responded with 410"), "{hints}");
+    assert!(!hints.contains("advance it"), "moving the clock would not help: {hints}");
+    post(&api, "webhooks", &json!({})).await;
+    let shown = api.get("/__mock/webhooks").await.json();
+    assert_eq!(shown["listening"], true);
+    assert!(shown["hints"].to_string().contains("advance it"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_handler_that_webhooks_cannot_reach_is_refused() {
     let api = start_frozen().await;
     for (wrong, field, word) in [

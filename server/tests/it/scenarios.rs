@@ -123,3 +123,23 @@ async fn a_snapshot_above_the_limit_is_refused_with_its_limit() {
     assert_eq!(refused.status, 400);
     assert!(refused.body.contains("256 MiB"), "{}", refused.body);
 }
+
+#[tokio::test]
+async fn a_restored_receiver_is_not_reported_as_the_suites_own() {
+    let (first, second) = (start(7, "{}").await, start(7, "{}").await);
+    let control = async |server: &MockServer, method: &str, control: &str, body: Value| {
+        let request = Api::new(server.url()).request(method, &format!("/__mock/{control}"));
+        send(request.body(body.to_string())).await
+    };
+    let url = "http://127.0.0.1:9/hooks";
+    assert_eq!(control(&first, "POST", "webhooks", json!({ "url": url })).await.status, 200);
+    let snapshot = Api::new(first.url()).get("/__mock/snapshot").await;
+    assert_eq!(restore(&second, &snapshot.bytes).await.status, 200);
+    let shown = control(&second, "GET", "webhooks", json!({})).await.json();
+    assert_eq!(shown["listening"], false);
+    assert!(shown["hints"].to_string().contains(url), "{shown}");
+    control(&second, "POST", "webhooks", json!({})).await;
+    assert_eq!(restore(&second, &snapshot.bytes).await.status, 200);
+    let shown = control(&second, "GET", "webhooks", json!({})).await.json();
+    assert_eq!(shown, json!({ "listening": true, "deliveries": [], "hints": [] }));
+}

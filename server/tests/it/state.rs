@@ -194,6 +194,32 @@ async fn a_snapshot_of_the_other_environment_is_refused() {
 }
 
 #[tokio::test]
+async fn a_restored_server_sends_webhooks_to_its_own_receiver() {
+    let (first, api) = start_in_memory(7).await;
+    let other = first.webhook_inbox().start().await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    let snapshot = first.snapshot().await;
+    let before = other.deliveries().len();
+    let (second, _) = start_in_memory(7).await;
+    let inbox = second.webhook_inbox().start().await;
+    second.restore(&snapshot).await;
+    second.clock().advance(Duration::from_secs(5 * 60)).await;
+    assert_eq!(inbox.events().len(), 1, "it is signed with the inbox's secret");
+    assert_eq!(other.deliveries().len(), before);
+}
+
+#[tokio::test]
+async fn a_receiver_chosen_after_the_snapshot_still_gets_webhooks() {
+    let (server, api) = start_in_memory(7).await;
+    let snapshot = server.snapshot().await;
+    let inbox = server.webhook_inbox().start().await;
+    server.restore(&snapshot).await;
+    api.create_parcel(&order("order-0001")).await;
+    server.clock().advance(Duration::ZERO).await;
+    assert_eq!(inbox.events().len(), 1);
+}
+
+#[tokio::test]
 async fn a_saved_snapshot_starts_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.snapshot");

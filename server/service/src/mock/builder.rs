@@ -25,6 +25,7 @@ use super::{
     fault_layer::Recorder,
     mails::MailInbox,
     movable_clock::MovableClock,
+    receivers::Receivers,
     webhook_chaos::ChaosDispatcher,
 };
 use crate::{
@@ -261,6 +262,7 @@ impl Builder {
             recorder,
             url,
             stop,
+            receivers: Receivers::default(),
             sends_webhooks,
             verifies_on_drop,
             environment: self.environment,

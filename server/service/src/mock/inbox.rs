@@ -13,8 +13,7 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use parcelo::webhook::{ID, Secret, Webhook, WebhookError};
-use parcelo_domain::{Tenant, audit::Actor, ids::public_id, webhooks::WebhookEventKinds};
-use parcelo_store::StoreError;
+use parcelo_domain::webhooks::WebhookEventKinds;
 use parcelo_system::clock::Clock as _;
 use parcelo_types::model::{EventData, StatusChange, WebhookEvent};
 use tokio::sync::watch;
@@ -27,7 +26,7 @@ use super::{
 };
 use crate::{
     http::{Listener, Stop, read_body},
-    service::{EndpointError, EndpointRequest, Endpoints, Service},
+    service::{EndpointError, Service},
 };
 
 /// Maximum time that a test waits for an event, in real time, unless it sets another.
@@ -208,31 +207,11 @@ impl<'a> InboxBuilder<'a> {
     }
 
     async fn set_endpoint(self, url: String) -> Result<Secret, EndpointError> {
-        let Self { server, account, kinds, secret: own, .. } = self;
-        let (store, now) = (server.service.store(), server.clock.now());
-        let tenant = server.tenant(&account).await?;
-        let allowed_hosts = server.service.settings().allowed_hosts(tenant.environment);
-        let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
-        let by = Actor::Server.at(now);
-        let endpoints = Endpoints { store, ids: &server.ids, by: by.clone() };
-        let Some(own) = own else { return Ok(endpoints.set(request, now).await?.secret) };
-        let (endpoint, _) = endpoints.upsert_with_secret(request, own.clone(), now).await?;
-        if endpoint.secret.as_bytes() != own.as_bytes() {
-            store.rotate_secret(tenant, (None, own.clone()), now, &by).await?;
-        }
-        Ok(own)
+        self.server.choose_receiver(&self.account, (url, self.kinds), self.secret).await
     }
 }
 
 impl MockServer {
-    /// Returns an account in the server's environment. It is created if it does not exist.
-    pub(super) async fn tenant(&self, account: &str) -> Result<Tenant, StoreError> {
-        let now = self.clock.now();
-        let id = public_id("acc", self.ids.ulid(now));
-        let account = self.service.store().account(account, id, now).await?;
-        Ok(Tenant { account, environment: self.environment })
-    }
-
     /// Starts the task that sends webhooks, once for all inboxes.
     fn send_webhooks(&self) {
         // On the runtime of a test it would end with that test, and the next one would get no webhooks.

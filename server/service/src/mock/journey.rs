@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use parcelo_domain::{Millis, ParcelRow, State, scenario::SCENARIOS};
+use parcelo_domain::{
+    Millis, ParcelRow, State, Tenant, scenario::SCENARIOS, webhooks::DisabledBy,
+};
 use parcelo_store::{CreationRecord, StoreError};
 use parcelo_types::{Environment, ParcelStatus, TrackingNumber};
 
@@ -116,9 +118,12 @@ pub(super) fn hints(service: &Service) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The parcels that do not move: some have no journey, the others wait for the clock.
+/// The parcels that do not move: some have no journey, the others wait for the clock. Those of a tenant whose webhook
+/// is disabled are not among them, since their events would not be sent either.
 #[derive(Default)]
 struct StalledParcels {
+    /// The addresses of disabled webhooks, and why they are.
+    disabled: Vec<(Tenant, String, DisabledBy)>,
     without_journey: Vec<TrackingNumber>,
     /// The reason why these do not move; a server has one environment.
     why: &'static str,
@@ -128,7 +133,19 @@ struct StalledParcels {
 
 async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, StoreError> {
     let (store, mut stalled) = (service.store(), StalledParcels::default());
+    let mut tenants = Vec::new();
     for CreationRecord { tenant, number, .. } in store.creations().await? {
+        if !tenants.contains(&tenant) {
+            tenants.push(tenant);
+            if let Some(endpoint) = store.endpoint(tenant).await?
+                && let Some(why) = endpoint.disabled
+            {
+                stalled.disabled.push((tenant, endpoint.url, why));
+            }
+        }
+        if stalled.disabled.iter().any(|(owner, ..)| *owner == tenant) {
+            continue;
+        }
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
         let Some(parcel) = store.parcel(tenant.environment, &number).await? else { continue };
         stalled.why = no_journey(tenant.environment);
@@ -143,6 +160,7 @@ async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, Store
 
 impl StalledParcels {
     fn hints(&self, now: Millis) -> Vec<String> {
+        let disabled = self.disabled.iter().map(|(_, url, why)| describe_disabled(url, *why));
         let without_journey = (!self.without_journey.is_empty()).then(|| {
             let numbers = list_first(&self.without_journey);
             format!("{numbers} will not move: {}", self.why)
@@ -153,8 +171,21 @@ impl StalledParcels {
             let (steps, now) = (list_first(&steps), now.to_utc().to_rfc3339());
             format!("the clock shows {now}: advance it. Next steps: {steps}")
         });
-        without_journey.into_iter().chain(waiting).collect()
+        disabled.chain(without_journey).chain(waiting).collect()
     }
+}
+
+fn describe_disabled(url: &str, why: DisabledBy) -> String {
+    let why = match why {
+        DisabledBy::Operator => "it was turned off",
+        DisabledBy::Gone => "it responded with 410",
+        DisabledBy::Failures => "an event used up its attempts",
+        DisabledBy::Unreadable => "its settings cannot be read",
+    };
+    format!(
+        "the webhook to {url} is disabled, because {why}: no event is sent. Choose the receiver again, with \
+         webhook_inbox or POST /__mock/webhooks; it gets the events from then on"
+    )
 }
 
 fn describe_step(number: &TrackingNumber, due: Millis) -> String {

@@ -25,6 +25,7 @@ mod mails;
 mod movable_clock;
 mod order_names;
 mod own_thread;
+mod receivers;
 mod recorded_request;
 mod reply;
 mod request_capture;
@@ -108,6 +109,7 @@ pub struct MockServer {
     recorder: Arc<fault_layer::Recorder>,
     url: String,
     stop: Stop,
+    receivers: receivers::Receivers,
     /// `true` once the task that sends webhooks was started.
     sends_webhooks: AtomicBool,
     verifies_on_drop: bool,

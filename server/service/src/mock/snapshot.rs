@@ -85,7 +85,8 @@ impl MockServer {
     }
 
     /// Restores a state: from then on the same requests get the same responses. Keys created since are unknown again. A
-    /// running clock continues from the time it showed. The request log and the inboxes keep their records.
+    /// running clock continues from the time it showed. The request log and the inboxes keep their records, and the
+    /// receivers of webhooks that were chosen on this server still get them: they replace those of the snapshot.
     ///
     /// The snapshot may be of another server with the same seed; replayed responses then have that server's addresses.
     ///
@@ -111,11 +112,15 @@ impl MockServer {
             let (saved, server) = (snapshot.environment, self.environment);
             return Err(SnapshotError::OtherEnvironment { saved, server });
         }
+        // Otherwise due events would be sent to the snapshot's receivers before they are replaced.
+        let _sending = self.dispatcher.pause().await;
         expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();
         self.dispatcher.forget_events();
-        self.ids.resume_from(&snapshot.ids);
         self.clock.restore(snapshot.clock);
+        self.keep_receivers().await;
+        // At last, so that what was done here does not change the ids of the requests to come.
+        self.ids.resume_from(&snapshot.ids);
         Ok(())
     }
 

@@ -146,6 +146,11 @@ impl ChaosDispatcher {
         Ok(())
     }
 
+    /// Sends nothing until the guard is dropped.
+    pub(super) async fn pause(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.send_lock.lock().await
+    }
+
     /// Returns when the next event that is held back falls due.
     pub(super) fn next_held_due(&self) -> Option<Millis> {
         self.transport.lock().held.iter().map(|held| held.due).min()

@@ -129,7 +129,7 @@ pub(super) struct RotatedSecret {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxShown {
-    /// True once an inbox was started, or a handler was named.
+    /// True if webhooks go to the receiver that the last POST webhooks chose; false too while they are disabled.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
     /// Explanations why an expected event may never arrive.

@@ -5,7 +5,10 @@ use axum::{
     response::Response,
 };
 use parcelo::webhook::Secret;
-use parcelo_domain::{Refusal, webhooks::WebhookEventKinds};
+use parcelo_domain::{
+    Refusal,
+    webhooks::{Endpoint, WebhookEventKinds},
+};
 use parcelo_types::internal::EventKind;
 use serde::Deserialize;
 
@@ -19,7 +22,10 @@ use super::{
 };
 use crate::{
     http::json_ok,
-    mock::{Inbox, MockServer, journey, reply::FINAL_STATUSES, webhook_chaos::WebhookFault},
+    mock::{
+        Inbox, MockServer, inbox::DEFAULT_ACCOUNT, journey, reply::FINAL_STATUSES,
+        webhook_chaos::WebhookFault,
+    },
 };
 
 /// The receiver that the last `POST webhooks` chose.
@@ -125,19 +131,33 @@ pub(super) async fn start_inbox(State(state): StateExtractor, request: Request) 
 
 /// Handles GET webhooks with the deliveries of the inbox, or those to the suite's own handler.
 pub(super) async fn read_inbox(State(state): StateExtractor) -> Response {
+    // A store in memory does not fail.
+    let endpoint = state.server.endpoint(DEFAULT_ACCOUNT).await.ok().flatten();
     let receiver = state.webhook_receiver.lock().await;
-    let deliveries = match &*receiver {
-        None => Vec::new(),
+    let (url, deliveries) = match &*receiver {
+        None => (None, Vec::new()),
         Some(WebhookReceiver::Inbox(inbox)) => {
-            inbox.deliveries().iter().map(InboxDelivery::received).collect()
+            let received = inbox.deliveries().iter().map(InboxDelivery::received).collect();
+            (Some(inbox.url()), received)
         }
         Some(WebhookReceiver::Handler(url)) => {
             let sent = state.server.webhooks().deliveries();
-            sent.iter().filter(|sent| sent.url == *url).map(InboxDelivery::sent).collect()
+            let sent = sent.iter().filter(|sent| sent.url == *url);
+            (Some(url.as_str()), sent.map(InboxDelivery::sent).collect())
         }
     };
-    let hints = journey::hints(&state.server.service);
-    json_ok(&InboxShown { listening: receiver.is_some(), deliveries, hints })
+    let mut hints = journey::hints(&state.server.service);
+    let mut listening = false;
+    if let Some(Endpoint { url: current, disabled, .. }) = &endpoint {
+        let is_own = url == Some(current.as_str());
+        listening = is_own && disabled.is_none();
+        if !is_own {
+            hints.push(format!(
+                "webhooks go to {current}, which no POST /__mock/webhooks has chosen here: choose the receiver with it"
+            ));
+        }
+    }
+    json_ok(&InboxShown { listening, deliveries, hints })
 }
 
 /// Handles POST webhooks/faults: plans the fault of every event from now on, in place of the one before.
