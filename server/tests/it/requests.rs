@@ -98,6 +98,26 @@ async fn requests_are_chosen_by_headers_and_bodies() {
 }
 
 #[tokio::test]
+async fn a_key_is_shortened_wherever_it_stands() {
+    let server = crate::embedded::start().await;
+    let (key, carrier) = (server.key().issue(), server.carrier_key());
+    let key = key.secret();
+    let api = Api::new(server.url()).key(key);
+    let request = api.request("POST", CREATE.path()).header("content-type", "application/json");
+    let request =
+        request.header("x-other", carrier.secret()).header("referer", format!("/?key={key}"));
+    let body = serde_json::json!({ "note": key }).to_string();
+    send(request.header("idempotency-key", key).body(body)).await;
+    api.track(key).await;
+    let records = server.requests().all();
+    let shown = serde_json::to_string(&records).unwrap();
+    assert!(!shown.contains(&key[8..]) && !shown.contains(&carrier.secret()[8..]), "{shown}");
+    let short = format!("pk_test_…{}", &key[key.len() - 4..]);
+    assert_eq!(records[0].request.json().unwrap()["note"], short.as_str());
+    assert_eq!(records[1].parameter.as_deref(), Some(short.as_str()));
+}
+
+#[tokio::test]
 #[should_panic(
     expected = "expected 2 requests of any operation with x-shop: a matching a predicate, got 0"
 )]

@@ -20,6 +20,7 @@ mod faults;
 mod inbox;
 mod journey;
 mod key;
+mod key_mask;
 mod log;
 mod mails;
 mod movable_clock;

@@ -11,7 +11,7 @@ use parcelo_types::{ApiKey, Operation, internal::time};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::order_names::OrderNames;
+use super::{key_mask::mask_keys, order_names::OrderNames};
 
 /// Maximum size of a body that is kept.
 pub(super) const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -42,7 +42,8 @@ pub struct RecordedRequest {
     /// The idempotency key, from body or header.
     #[cfg_attr(test, schema(required))]
     pub idempotency_key: Option<String>,
-    /// The request's headers by their names in lower case. Keys are shortened; other credentials and cookies are `…`.
+    /// The request's headers by their names in lower case. `authorization`, `proxy-authorization`, `cookie`,
+    /// `x-api-key` and `x-carrier-key` are `…` if they hold no key. Keys are shortened wherever they stand in the record.
     #[cfg_attr(test, schema(value_type = std::collections::BTreeMap<String, String>))]
     pub(super) headers: Headers,
     /// The request's body; JSON `null` if it is not kept, or is no JSON.
@@ -68,8 +69,9 @@ impl RecordedRequest {
     /// Returns the value of a header of the request, by its name in any case. The values of a header that was sent
     /// several times are joined by commas.
     ///
-    /// `None` also once the log holds 32 MiB of newer requests. An API key is shortened to its prefix and last four
-    /// characters; other credentials and cookies are `…`.
+    /// `None` also once the log holds 32 MiB of newer requests. API keys and carrier keys are shortened to their prefix
+    /// and last four characters; what else is in `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and
+    /// `x-carrier-key` is `…`. Credentials of your own in other headers are in the log.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -169,11 +171,12 @@ pub struct Body {
 }
 
 impl Body {
-    /// Keeps a body's length, and its bytes if it is JSON of at most [`MAX_BODY_BYTES`].
+    /// Keeps a body's length, and its bytes, with keys shortened, if it is JSON of at most [`MAX_BODY_BYTES`].
     pub(super) fn from_bytes(bytes: &Bytes) -> Self {
         let is_json = bytes.trim_ascii_start().first() == Some(&b'{');
         let is_kept = is_json && bytes.len() <= MAX_BODY_BYTES;
-        Self { len: bytes.len(), kept: if is_kept { bytes.clone() } else { Bytes::new() } }
+        let kept = if is_kept { shorten_keys(bytes) } else { Bytes::new() };
+        Self { len: bytes.len(), kept }
     }
 
     /// Keeps only the length of a body that is too long.
@@ -198,6 +201,13 @@ impl Body {
 
     pub(super) fn kept(&self) -> &[u8] {
         &self.kept
+    }
+}
+
+fn shorten_keys(json: &Bytes) -> Bytes {
+    match str::from_utf8(json).map(mask_keys) {
+        Ok(Cow::Owned(masked)) => masked.into(),
+        Ok(Cow::Borrowed(_)) | Err(_) => json.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Capturing requests for the log while they are handled.
 
 use std::{
+    borrow::Cow,
     mem,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -17,6 +18,7 @@ use parcelo_types::{ApiKey, Operation, internal::header as names};
 use parcelo_wire::CarrierKey;
 
 use super::{
+    key_mask::mask_keys,
     log::RequestLog,
     order_names::OrderNames,
     recorded_request::{Body, Headers, MAX_BODY_BYTES, RecordedRequest},
@@ -47,11 +49,11 @@ pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedR
         operation,
         method: request.method().to_string(),
         path,
-        parameter,
+        parameter: parameter.map(|text| mask_keys(&text).into_owned()),
         api_key: [names::API_KEY, names::CARRIER_KEY]
             .into_iter()
             .find_map(|name| redact_key(headers.get(name)?)),
-        idempotency_key,
+        idempotency_key: idempotency_key.map(|key| mask_keys(&key).into_owned()),
         headers: Headers::default(),
         request: Body::default(),
         status: None,
@@ -127,9 +129,15 @@ impl Drop for RequestCapture<'_> {
 
 /// Returns the value to show of a header that holds a secret.
 fn redact_header(name: &HeaderName, value: &HeaderValue) -> Option<String> {
-    let is_secret = SECRET_HEADERS.contains(&name.as_str());
-    is_secret.then(|| redact_key(value).unwrap_or_else(|| "…".to_owned()))
+    if SECRET_HEADERS.contains(&name.as_str()) {
+        return Some(redact_key(value).unwrap_or_else(|| "…".to_owned()));
+    }
+    match mask_keys(&String::from_utf8_lossy(value.as_bytes())) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
+    }
 }
+
 
 /// Returns the prefix and last four characters of an API key or carrier key: enough to tell keys apart, too little to
 /// use one.
