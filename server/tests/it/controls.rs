@@ -76,6 +76,8 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
         (json!({ "fault": "close", "probability": 0 }), "probability", "above 0"),
         (json!({ "fault": "close", "nth": 0 }), "nth", "from 1"),
         (json!({ "fault": "close", "first": 0 }), "first", "from 1"),
+        (json!({ "fault": "close", "nth": 3, "expect": 2 }), "expect", "at most 1"),
+        (json!({ "fault": "close", "first": 2, "expect": 3 }), "expect", "at most 2"),
         (json!({ "fault": "error" }), "code", "SERVICE_UNAVAILABLE"),
         (json!({ "fault": "close", "key": "pk_test_no" }), "key", "API key"),
         (json!({ "fault": "close", "operation": "Fly" }), "operation", "CreateOrder"),

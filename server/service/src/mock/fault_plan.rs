@@ -246,8 +246,9 @@ impl FaultPlan {
         Err(invalid_field(field, en, es))
     }
 
-    /// Sets the action, which must not take 0 seconds.
+    /// Sets the action, which must not take 0 seconds, of a plan that is complete otherwise.
     pub(super) fn with_action(self, action: Action) -> Result<Self, FieldFault> {
+        self.check_expectation()?;
         match action {
             Action::Latency(time)
             | Action::Replace(Replacement::Corrupted(Corruption::Slow(time)))
@@ -259,6 +260,23 @@ impl FaultPlan {
             }
             action => Ok(Self { action, ..self }),
         }
+    }
+
+    /// Refuses an expectation of more hits than the trigger allows.
+    fn check_expectation(&self) -> Result<(), FieldFault> {
+        let (field, max) = match self.trigger {
+            Trigger::Always | Trigger::Probability(_) => return Ok(()),
+            Trigger::Nth(_) => ("nth", 1),
+            Trigger::First(n) => ("first", n),
+        };
+        if self.expected.is_none_or(|times| times.min() <= max) {
+            return Ok(());
+        }
+        Err(invalid_field(
+            "expect",
+            format!("{field} lets the fault hit at most {max}: lower expect, or leave out {field}"),
+            format!("con {field} el fallo afecta a {max} como máximo: reduzca expect, o quite {field}"),
+        ))
     }
 
     fn selects(&self, request: RequestInfo<'_>) -> bool {

@@ -143,7 +143,7 @@ impl Fault<'_> {
     ///
     /// # Panics
     ///
-    /// If the range is empty.
+    /// If the range is empty. The method that names the fault panics if `nth` or `first` allow fewer.
     pub fn expect(self, times: impl Into<Times>) -> Self {
         let plan = FaultPlan { expected: Some(times.into()), ..self.plan };
         Self { plan, ..self }
@@ -173,11 +173,13 @@ impl Fault<'_> {
     }
 
     /// Responds with this error of the service.
+    #[track_caller]
     pub fn error(self, code: ErrorCode) {
         self.replace(Replacement::Error(code));
     }
 
     /// Responds with 429 and this time to wait, rounded to whole seconds and at least one.
+    #[track_caller]
     pub fn rate_limited(self, wait: Duration) {
         self.replace(Replacement::rate_limited(wait));
     }
@@ -200,22 +202,26 @@ impl Fault<'_> {
     /// assert!(error.may_have_executed() && error.status() == Some(502));
     /// # }
     /// ```
+    #[track_caller]
     pub fn reply(self, reply: impl Into<Reply>) {
         self.replace(Replacement::Reply(reply.into()));
     }
 
     /// Closes the connection without a response.
+    #[track_caller]
     pub fn close(self) {
         self.replace(Replacement::Disconnect(Disconnect::Close));
     }
 
     /// Resets the connection (TCP RST) without a response.
+    #[track_caller]
     pub fn reset_connection(self) {
         self.replace(Replacement::Disconnect(Disconnect::Reset));
     }
 
     /// Closes the connection in the middle of the response's body. The operation is executed, because otherwise there
     /// would be no body.
+    #[track_caller]
     pub fn truncated_body(self) {
         self.replace(Replacement::Corrupted(Corruption::Truncated));
     }
@@ -232,6 +238,7 @@ impl Fault<'_> {
     }
 
     /// Responds with malformed JSON and a correct `content-length`. The operation is executed.
+    #[track_caller]
     pub fn malformed_json(self) {
         self.replace(Replacement::Corrupted(Corruption::Malformed));
     }
@@ -264,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_contradictory_or_ineffective_fault_is_not_planned() {
-        let wrong: [fn(Fault<'_>); 9] = [
+        let wrong: [fn(Fault<'_>); 11] = [
             |fault| fault.nth(1).first(2).close(),
             |fault| fault.first(2).probability(0.5).close(),
             |fault| fault.probability(0.5).nth(1).close(),
@@ -274,6 +281,8 @@ mod tests {
             |fault| fault.probability(f64::NAN).close(),
             |fault| fault.latency(Duration::ZERO),
             |fault| fault.slow_body(Duration::ZERO),
+            |fault| fault.expect(2).nth(1).close(),
+            |fault| fault.first(2).expect(3..).close(),
         ];
         let server = MockServer::start().await;
         for (index, plan) in wrong.into_iter().enumerate() {

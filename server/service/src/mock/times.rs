@@ -18,6 +18,11 @@ impl Times {
         self.min <= count && self.max.is_none_or(|max| count <= max)
     }
 
+    /// Returns the lowest count.
+    pub(super) const fn min(self) -> u64 {
+        self.min
+    }
+
     /// Returns the range from `min` up to, but not including, `end`.
     fn half_open(min: u64, end: u64) -> Self {
         assert!(end > min, "the range {min}..{end} is empty");
