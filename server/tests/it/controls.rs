@@ -253,6 +253,7 @@ async fn a_handler_that_webhooks_cannot_reach_is_refused() {
         (json!({ "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }), "secret", "url"),
         (json!({ "url": "http://127.0.0.1:1/", "reply": [503] }), "body", "reply"),
         (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),
+        (json!({ "url": null }), "body", "null, expected a string"),
         (json!({ "urls": [] }), "body", "urls"),
     ] {
         let response = post(&api, "webhooks", &wrong).await;
@@ -305,6 +306,22 @@ async fn a_planned_fault_of_webhooks_hits_the_first_attempt_of_every_event_until
     assert_eq!(verified("SB-NORMAL-0001").await, [false, true]);
     assert_eq!(send(api.request("DELETE", "/__mock/webhooks/faults")).await.status, 200);
     assert_eq!(verified("SB-NORMAL-0002").await, [false, true, true]);
+}
+
+#[tokio::test]
+async fn a_fault_of_webhooks_is_listed_and_an_offence_until_it_hits_an_event() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    post(&api, "webhooks", &json!({})).await;
+    let planned = json!({ "fault": "delay", "seconds": 7.5 });
+    let shown = post(&api, "webhooks/faults", &planned).await.json();
+    assert_eq!(shown["fault"], planned);
+    let unused =
+        json!({ "offences": ["a planned fault of webhooks hit no event: delay of 7.5 s"] });
+    assert_eq!(api.get("/__mock/verify").await.json(), unused);
+    api.clone().key(&key).create_parcel(&order("delayed-0001")).await;
+    post(&api, "clock", &json!({ "advance": 1 })).await;
+    assert_eq!(api.get("/__mock/verify").await.json(), json!({ "offences": [] }));
 }
 
 /// Starts a further server, and returns its response and an API with its key.

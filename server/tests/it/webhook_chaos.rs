@@ -134,7 +134,9 @@ async fn reordered_events_arrive_together_with_the_first_one_last() {
     let mut sorted = shop.arrived.clone();
     sorted.sort_unstable();
     assert_eq!((sorted, shop.arrived.last()), (vec![2, 3, 4, 5, 6], Some(&2)));
-    assert!(deliveries.iter().all(|sent| sent.at == deliveries[0].at), "{deliveries:?}");
+    let is_expected =
+        |sent: &WebhookDelivery| (sent.at, sent.fault) == (deliveries[0].at, Some("reorder"));
+    assert!(deliveries.iter().all(is_expected), "{deliveries:?}");
     assert_eq!(run().await.0.arrived, shop.arrived, "the same seed has the same order");
 }
 
@@ -144,6 +146,7 @@ async fn a_delayed_event_is_late_and_signed_when_it_is_sent() {
     assert_eq!((shop.arrived, shop.refused), (vec![2, 3, 4, 5, 6], vec![]));
     let at = deliveries.iter().map(|sent| sent.at.to_rfc3339()).collect::<Vec<_>>();
     assert_eq!(at[..2], ["2026-01-05T08:06:40+00:00", "2026-01-05T08:11:40+00:00"]);
+    assert!(deliveries.iter().all(|sent| sent.fault == Some("delay")), "{deliveries:?}");
 }
 
 #[tokio::test]

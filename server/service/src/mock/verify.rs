@@ -4,7 +4,7 @@ use super::{MockServer, exactly_once, expect};
 
 impl MockServer {
     /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), if a planned fault
-    /// hit no request, or if requests or faults were not as [expected](super::Requests::expect).
+    /// hit no request, a planned fault of webhooks no event, or if requests or faults were not as [expected](super::Requests::expect).
     ///
     /// ```should_panic
     /// # #[tokio::main(flavor = "current_thread")]
@@ -29,7 +29,11 @@ impl MockServer {
     /// Returns the offences that [`MockServer::verify`] would list.
     pub(super) fn offences(&self) -> Vec<String> {
         let unused_faults = self.recorder.plans().unused_without_expectation();
-        [exactly_once::offences(self), unused_faults, expect::offences(self)].concat()
+        let unused_webhook_fault = self.dispatcher.unused_fault();
+        let unused_webhook_fault = unused_webhook_fault
+            .map(|fault| format!("a planned fault of webhooks hit no event: {fault}"));
+        let unused = unused_faults.into_iter().chain(unused_webhook_fault).collect();
+        [exactly_once::offences(self), unused, expect::offences(self)].concat()
     }
 
     /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, if a parcel has no key,

@@ -6,7 +6,8 @@
 //! service signs it with that time, and sends it again if the receiver fails.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -21,7 +22,7 @@ use parcelo_domain::{
 };
 use parcelo_store::EventsToReplay;
 use parcelo_system::ids::Ids;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
 use crate::{
@@ -37,18 +38,19 @@ pub(super) const MAX_DELIVERIES: usize = 10_000;
 const MAX_ANSWER_BYTES: usize = 1_024;
 
 /// A fault of webhooks. It hits the first attempt of every event; further attempts are without a fault.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WebhookFault {
     pub(super) fault: WebhookFaultKind,
     /// How long events are held back; only `reorder` and `delay` take it, and need it.
     #[cfg_attr(test, schema(exclusive_minimum = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<f64>,
 }
 
 /// A kind of fault of webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum WebhookFaultKind {
@@ -62,6 +64,26 @@ pub(super) enum WebhookFaultKind {
     WrongSignature,
     /// Its timestamp is ten minutes old.
     OldSignature,
+}
+
+impl WebhookFaultKind {
+    /// Returns its name in JSON.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::Reorder => "reorder",
+            Self::Delay => "delay",
+            Self::WrongSignature => "wrongSignature",
+            Self::OldSignature => "oldSignature",
+        }
+    }
+}
+
+impl fmt::Display for WebhookFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.fault.name())?;
+        self.seconds.map_or(Ok(()), |seconds| write!(f, " of {seconds} s"))
+    }
 }
 
 impl WebhookFault {
@@ -108,7 +130,7 @@ pub struct WebhookDelivery {
     pub status: u16,
     /// The first 1,024 bytes of the response's body, or the reason why there was no response.
     pub answer: String,
-    /// The fault that it had: `duplicate`, `wrongSignature` or `oldSignature`.
+    /// The fault that it had: `duplicate`, `reorder`, `delay`, `wrongSignature` or `oldSignature`.
     pub fault: Option<&'static str>,
 }
 
@@ -158,7 +180,19 @@ impl ChaosDispatcher {
 
     /// Sets the fault of the events from now on.
     pub(super) fn plan(&self, fault: Option<WebhookFault>) {
-        self.transport.lock().fault = fault;
+        let mut state = self.transport.lock();
+        (state.fault, state.has_hit) = (fault, false);
+    }
+
+    /// Returns the fault of the events from now on.
+    pub(super) fn fault(&self) -> Option<WebhookFault> {
+        self.transport.lock().fault
+    }
+
+    /// Returns the fault if it has hit no event since it was planned.
+    pub(super) fn unused_fault(&self) -> Option<WebhookFault> {
+        let state = self.transport.lock();
+        state.fault.filter(|_| !state.has_hit)
     }
 
     /// Drops the events that are held back, when the store's data is replaced.
@@ -166,6 +200,7 @@ impl ChaosDispatcher {
         let mut state = self.transport.lock();
         state.held.clear();
         state.hit.clear();
+        state.released_after.clear();
     }
 
     /// Returns the kept deliveries, oldest first.
@@ -186,8 +221,12 @@ struct ChaosTransport {
 #[derive(Debug, Default)]
 struct ChaosState {
     fault: Option<WebhookFault>,
+    /// `true` once that fault has hit an event.
+    has_hit: bool,
     /// The events that a fault has hit.
     hit: HashSet<Ulid>,
+    /// The names of the faults that hold or held events back, until the first attempt.
+    released_after: HashMap<Ulid, &'static str>,
     held: Vec<HeldEvent>,
     sent: VecDeque<WebhookDelivery>,
 }
@@ -208,21 +247,23 @@ impl WebhookTransport for ChaosTransport {
     fn send<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, SendResult> {
         Box::pin(async move {
             let Some(planned) = self.next_fault(delivery) else {
-                return self.post(delivery, None).await;
+                let held_by = self.lock().released_after.remove(&delivery.event());
+                return self.post(delivery, held_by).await;
             };
+            let name = planned.fault.name();
             match planned.fault {
                 WebhookFaultKind::Duplicate => {
-                    let (millis, _lost) = self.post(delivery, Some("duplicate")).await;
+                    let (millis, _lost) = self.post(delivery, Some(name)).await;
                     (millis, Err(DeliveryError::Broken))
                 }
                 WebhookFaultKind::Delay | WebhookFaultKind::Reorder => self.hold(delivery, planned),
                 WebhookFaultKind::WrongSignature => {
                     let wrong = with_wrong_signature(delivery.clone(), self.service.now());
-                    self.post(&wrong, Some("wrongSignature")).await
+                    self.post(&wrong, Some(name)).await
                 }
                 WebhookFaultKind::OldSignature => {
                     let old = self.with_old_signature(delivery.clone()).await;
-                    self.post(&old, Some("oldSignature")).await
+                    self.post(&old, Some(name)).await
                 }
             }
         })
@@ -238,7 +279,9 @@ impl ChaosTransport {
     fn next_fault(&self, delivery: &Delivery) -> Option<WebhookFault> {
         let mut state = self.lock();
         let planned = state.fault?;
-        state.hit.insert(delivery.event()).then_some(planned)
+        let is_first = state.hit.insert(delivery.event());
+        state.has_hit |= is_first;
+        is_first.then_some(planned)
     }
 
     /// Sends a delivery and keeps it with its response.
@@ -282,6 +325,7 @@ impl ChaosTransport {
         };
         let (tenant, event) = (delivery.tenant(), delivery.event());
         state.held.push(HeldEvent { due, order, tenant, event });
+        state.released_after.insert(event, planned.fault.name());
         (0, Ok(EndpointResponse { status: 202, retry_after: None, body_prefix: Vec::new() }))
     }
 

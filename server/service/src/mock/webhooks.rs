@@ -119,6 +119,11 @@ impl Webhooks<'_> {
         self.0.dispatcher.deliveries()
     }
 
+    /// Returns the planned fault.
+    pub(super) fn fault(&self) -> Option<WebhookFault> {
+        self.0.dispatcher.fault()
+    }
+
     /// Plans a fault that was checked.
     pub(super) fn plan(&self, fault: WebhookFault) {
         self.0.dispatcher.plan(Some(fault));

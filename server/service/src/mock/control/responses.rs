@@ -6,7 +6,10 @@ use parcelo_types::{OrderRequest, ParcelStatus, TrackingNumber, internal::time, 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::mock::{Fired, MockServer, Received, ReceivedMail, RecordedRequest, WebhookDelivery};
+use crate::mock::{
+    Fired, MockServer, Received, ReceivedMail, RecordedRequest, WebhookDelivery,
+    webhook_chaos::WebhookFault,
+};
 
 /// The clock's time, and what happened while it was moved.
 #[derive(Serialize)]
@@ -132,6 +135,9 @@ pub(super) struct InboxShown {
     /// True if webhooks go to the receiver that the last POST webhooks chose; false too while they are disabled.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
+    /// The fault of the events from now on, if one is planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fault: Option<WebhookFault>,
     /// Explanations why an expected event may never arrive.
     pub(super) hints: Vec<String>,
 }
@@ -157,7 +163,7 @@ pub(super) struct InboxDelivery {
     /// The first 1,024 bytes of the response's body, or the reason why there was no response.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
-    /// The planned fault that it had: `duplicate`, `wrongSignature` or `oldSignature`.
+    /// The planned fault that it had: `duplicate`, `reorder`, `delay`, `wrongSignature` or `oldSignature`.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'static str>,
 }

@@ -10,7 +10,7 @@ use parcelo_domain::{
     webhooks::{Endpoint, WebhookEventKinds},
 };
 use parcelo_types::internal::EventKind;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 #[cfg(test)]
 use super::schemas;
@@ -54,7 +54,8 @@ pub(super) struct WantedInbox {
     #[cfg_attr(test, schema(schema_with = schemas::statuses))]
     reply: Vec<u16>,
     /// The address of the suite's own handler, to which events are sent instead.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schema(value_type = String, required = false))]
     url: Option<String>,
     /// Further kinds of events, in addition to those that every endpoint gets.
     #[serde(default)]
@@ -64,6 +65,11 @@ pub(super) struct WantedInbox {
     #[serde(default)]
     #[cfg_attr(test, schema(value_type = Option<String>))]
     secret: Option<Secret>,
+}
+
+/// Reads a value that may be absent but not null, because null is the mistake of a suite that has no address.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
 }
 
 impl WantedInbox {
@@ -157,7 +163,8 @@ pub(super) async fn read_inbox(State(state): StateExtractor) -> Response {
             ));
         }
     }
-    json_ok(&InboxShown { listening, deliveries, hints })
+    let fault = state.server.webhooks().fault();
+    json_ok(&InboxShown { listening, deliveries, fault, hints })
 }
 
 /// Handles POST webhooks/faults: plans the fault of every event from now on, in place of the one before.
