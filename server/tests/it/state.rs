@@ -253,6 +253,19 @@ async fn a_saved_snapshot_keeps_the_mode_of_the_clock() {
 }
 
 #[tokio::test]
+async fn an_idle_server_executes_what_a_restored_state_has_due() {
+    let (first, api) = start_in_memory(7).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    tokio::time::pause();
+    first.clock().resume().await;
+    let second = in_memory().seed(7).clock(Clock::ticking("2026-01-05T08:00:00Z")).start().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    second.restore(&first.snapshot().await).await;
+    tokio::time::sleep(Duration::from_secs(5 * 60)).await;
+    assert_eq!(second.clock().freeze().await, [], "the step at 08:05 was taken already");
+}
+
+#[tokio::test]
 async fn a_file_that_is_not_a_whole_snapshot_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.snapshot");

@@ -52,6 +52,7 @@ use std::{
 };
 
 use axum::Router;
+use parcelo_domain::Millis;
 use parcelo_system::ids::Ids;
 use parcelo_types::{ApiKey, Environment};
 use tokio::{net::TcpListener, runtime::Handle};
@@ -227,7 +228,8 @@ impl Drop for MockServer {
     }
 }
 
-/// Executes the work that falls due while the clock runs, at each tick.
+/// Executes the work that falls due while the clock runs, at each tick. On an idle server a tick reads nothing: a suite
+/// may have started hundreds for its workers.
 async fn run_ticker(
     service: Arc<Service>,
     mail_sender: Arc<MailSender>,
@@ -239,12 +241,24 @@ async fn run_ticker(
             () = clock.wait_for_tick() => {}
             () = stop.requested() => return,
         }
-        let _due_work = clock.lock_due_work().await;
-        if clock.is_running() {
-            // A failure is logged where it happens, and the next tick tries again.
-            let _ = service.take_due_steps().await;
-            let _ = mail_sender.send_due().await;
-            let _ = service.purge_sandboxes().await;
+        let mut due_work = clock.lock_due_work().await;
+        // Counted before anything is read, so that a later write is noticed.
+        let writes = service.store().stats().changes;
+        if !clock.is_running() || !due_work.may_exist(service.now(), writes) {
+            continue;
+        }
+        // Read before anything is executed: what falls due meanwhile is not the next thing then, but makes the next tick
+        // look again.
+        let due = (service.next_step_due().await, service.next_mail_due().await);
+        // A failure is logged where it happens, and the next tick tries again.
+        let _ = service.take_due_steps().await;
+        let _ = mail_sender.send_due().await;
+        let _ = service.purge_sandboxes().await;
+        if let (Ok(step), Ok(mail)) = due {
+            // Old data falls due too, but no one waits for its deletion to the minute.
+            let next_purge = service.now().plus(Millis::HOUR);
+            let next = [step, mail].into_iter().flatten().fold(next_purge, Millis::min);
+            due_work.set_idle(next, writes);
         }
     }
 }
@@ -267,4 +281,22 @@ async fn bind_free_port() -> (TcpListener, String) {
 fn expect_stored<T, E: fmt::Debug>(result: Result<T, E>) -> T {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
     result.expect("the store responds")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_server_reads_nothing() {
+        let clock = Clock::ticking("2026-01-05T08:00:00Z");
+        let server = MockServer::builder().clock(clock).start().await;
+        let reads = || server.service.store().stats().reads;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let before = reads();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert_eq!(reads(), before);
+    }
 }

@@ -18,7 +18,37 @@ pub(super) struct MovableClock {
     state: watch::Sender<ClockState>,
     /// The lock of the one task that executes due work: the ticker, or a test's call that moves the clock. Two at a
     /// time would each take some of the due steps, and a test could not tell which of them it caused.
-    due_work: Mutex<()>,
+    due_work: Mutex<DueWork>,
+}
+
+/// The knowledge of the ticker that nothing is due, with which it need not look.
+#[derive(Debug, Default)]
+pub(super) struct DueWork {
+    idle: Option<Idle>,
+}
+
+/// A server on which nothing falls due before `until`, unless something is written.
+#[derive(Debug)]
+struct Idle {
+    until: Millis,
+    writes: u64,
+}
+
+impl DueWork {
+    /// Returns `true` if something may be due, after so many writes since the server's start.
+    pub(super) fn may_exist(&self, now: Millis, writes: u64) -> bool {
+        self.idle.as_ref().is_none_or(|idle| idle.until <= now || idle.writes != writes)
+    }
+
+    /// Notes that after so many writes nothing falls due before `until`.
+    pub(super) fn set_idle(&mut self, until: Millis, writes: u64) {
+        self.idle = Some(Idle { until, writes });
+    }
+
+    /// Forgets what is known, because the data were replaced.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
 }
 
 /// The state of a clock, which shows its source's time, shifted.
@@ -115,7 +145,7 @@ impl MovableClock {
 
     /// Waits until no other task executes due work, and excludes other tasks until the guard is dropped. The lock is
     /// fair: tasks get it in the order in which they asked.
-    pub(super) async fn lock_due_work(&self) -> MutexGuard<'_, ()> {
+    pub(super) async fn lock_due_work(&self) -> MutexGuard<'_, DueWork> {
         self.due_work.lock().await
     }
 

@@ -101,7 +101,7 @@ impl MockServer {
 
     /// Restores a state like [`MockServer::restore`], which may be of a server with another seed or environment.
     pub(super) async fn try_restore(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        let _due_work = self.clock.lock_due_work().await;
+        let mut due_work = self.clock.lock_due_work().await;
         // Otherwise the results of deliveries in flight would be written into the restored state.
         self.clock().deliver().await;
         let store = self.service.store();
@@ -117,6 +117,7 @@ impl MockServer {
         expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();
         self.dispatcher.forget_events();
+        due_work.forget();
         self.clock.restore(snapshot.clock);
         self.keep_receivers().await;
         // At last, so that what was done here does not change the ids of the requests to come.
