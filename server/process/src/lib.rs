@@ -85,14 +85,11 @@ pub enum Failure {
         source: io::Error,
     },
     /// The file of `--scenario` cannot be used.
-    #[error(
-        "cannot use the scenario {}: {reason}; `parcelo-server mock --scenario-schema` prints the schema of such files",
-        path.display()
-    )]
+    #[error("cannot use the scenario {}: {reason}", path.display())]
     Scenario {
         /// The file.
         path: PathBuf,
-        /// The reason, with its place in the file.
+        /// The reason, with its place in the file and what to do.
         reason: String,
     },
     /// A socket that systemd passed cannot be used.

@@ -1,6 +1,6 @@
 //! `parcelo-server mock`: the mock server as a process, and the test suite that it runs with `--exec`.
 
-use std::{fmt, io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
+use std::{io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
 
 use parcelo_service::mock::{Clock, MockServer, Scenario, ScenarioError};
 use parcelo_types::ApiKey;
@@ -59,13 +59,19 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
 
 fn read_scenario(path: &Path) -> Result<Scenario, Failure> {
     let json = std::fs::read_to_string(path);
-    let json = json.map_err(|error| scenario_failure(Some(path), &error))?;
+    let json = json.map_err(|error| Failure::Scenario {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
     Scenario::parse(&json).map_err(|error| scenario_failure(Some(path), &error))
 }
 
-fn scenario_failure(path: Option<&Path>, reason: &dyn fmt::Display) -> Failure {
+fn scenario_failure(path: Option<&Path>, error: &ScenarioError) -> Failure {
     let path = path.map(Path::to_owned).unwrap_or_default();
-    Failure::Scenario { path, reason: reason.to_string() }
+    let reason = format!(
+        "{error}; `parcelo-server mock --scenario-schema` prints the schema of such files"
+    );
+    Failure::Scenario { path, reason }
 }
 
 /// The signals that end the process.

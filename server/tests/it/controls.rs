@@ -249,7 +249,7 @@ async fn a_handler_that_webhooks_cannot_reach_is_refused() {
     for (wrong, field, word) in [
         (json!({ "url": "ftp://127.0.0.1/" }), "url", "http"),
         (json!({ "url": "nowhere" }), "url", "a full URL"),
-        (json!({ "url": "http://127.0.0.1:1/", "secret": "whsec_c2hvcnQ=" }), "body", "24-64"),
+        (json!({ "url": "http://127.0.0.1:1/", "secret": "whsec_c2hvcnQ=" }), "secret", "24-64"),
         (json!({ "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }), "secret", "url"),
         (json!({ "url": "http://127.0.0.1:1/", "reply": [503] }), "body", "reply"),
         (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),

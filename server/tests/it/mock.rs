@@ -281,7 +281,7 @@ async fn a_suite_starts_in_the_state_of_a_scenario_file() {
         "webhooks": [{ "reply": [503] }],
         "faults": [{ "operation": "Health", "nth": 1, "fault": "error", "code": "SERVICE_UNAVAILABLE" }],
     });
-    let (file, _folder) = write_scenario(&scenario.to_string());
+    let (file, _folder) = write_scenario(&format!("\u{feff}{scenario}")); // as editors on Windows write it
     let mock = MockProcess::start(&["--scenario", &file]);
     assert_eq!(mock.get("clock").await["now"], "2026-01-05T08:00:00.000Z");
     let api = mock.api();
@@ -317,13 +317,17 @@ fn a_wrong_scenario_file_is_refused_with_its_place() {
     for (scenario, place, hint) in [
         ("{\n  \"parcel\": []\n}", "line 2 column", "`parcels`"),
         ("{\n", "line 2 column", "EOF"),
-        (r#"{ "parcels": [{ "trackingNumber": "odd" }] }"#, "line 1 column", "tracking number"),
+        (
+            r#"{ "parcels": [{ "trackingNumber": "odd" }] }"#,
+            "parcels[0].tracking",
+            "tracking number",
+        ),
         (r#"{ "clock": "noon" }"#, "clock: ", "frozen=TIME"),
         (r#"{ "keys": [{}, { "allowedCountries": ["UK"] }] }"#, "keys[1].allowed", "ountry"),
         (
             r#"{ "parcels": [{ "trackingNumber": "SB-NORMAL-0001", "status": "LOST" }] }"#,
-            "parcels[0]: ",
-            "no transitions lead to LOST",
+            "parcels[0].status: ",
+            "LABEL_GENERATED",
         ),
         (r#"{ "webhooks": [{ "url": "nowhere" }] }"#, "webhooks[0].url: ", "a full URL"),
         (r#"{ "faults": [{ "fault": "error" }] }"#, "faults[0].code: ", "SERVICE_UNAVAILABLE"),
@@ -337,7 +341,9 @@ fn a_wrong_scenario_file_is_refused_with_its_place() {
         }
     }
     let output = exec("true").args(["--scenario", "no-such-file.json"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-file.json: No such file"));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("no-such-file.json: No such file"), "{errors}");
+    assert!(!errors.contains("--scenario-schema"), "no schema helps: {errors}");
 }
 
 #[test]

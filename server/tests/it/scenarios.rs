@@ -73,10 +73,17 @@ async fn a_further_server_has_the_scenario_of_the_first_or_its_own() {
 #[tokio::test]
 async fn a_further_server_with_a_wrong_scenario_is_refused() {
     let server = start(1, "{}").await;
-    let lost = json!([{ "trackingNumber": "SB-NORMAL-0001", "status": "LOST" }]);
+    let parcel = |number: &str| json!({ "trackingNumber": number });
+    let lost =
+        json!([parcel("SB-NORMAL-0001"), { "trackingNumber": "SB-NORMAL-0002", "status": "LOST" }]);
+    let twice = json!([parcel("SB-NORMAL-0001"), parcel("SB-NORMAL-0001")]);
+    let nowhere = json!([{ "trackingNumber": "SB-NORMAL-0001", "country": "XX" }]);
     for (scenario, field) in [
         (json!({ "clock": "noon" }), "scenario.clock"),
-        (json!({ "parcels": lost }), "scenario.parcels[0]"),
+        (json!({ "parcels": lost }), "scenario.parcels[1].status"),
+        (json!({ "parcels": twice }), "scenario.parcels[1].trackingNumber"),
+        (json!({ "parcels": [parcel("odd")] }), "scenario.parcels[0].trackingNumber"),
+        (json!({ "parcels": nowhere }), "scenario.parcels[0].country"),
         (json!({ "faults": [{ "fault": "error" }] }), "scenario.faults[0].code"),
         (json!({ "parcel": [] }), "body"),
     ] {

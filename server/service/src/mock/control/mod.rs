@@ -32,7 +32,7 @@ use self::{
     planned_fault::PlannedFault,
     refusals::{invalid_body, invalid_field},
     requests::{
-        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, parse_key, read_body,
+        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, check_status, parse_key, read_body,
         select_requests,
     },
     responses::{
@@ -261,6 +261,7 @@ async fn put_status(
     request: Request,
 ) -> ControlResult {
     let requested: WantedStatus = read_body(request, "status").await?;
+    check_status(&requested.status)?;
     let number =
         TrackingNumber::parse(&path_parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
     let put = state.server.put_status(&number, requested.status).await;

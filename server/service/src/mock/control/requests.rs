@@ -247,6 +247,20 @@ pub(super) fn parse_key(text: &str) -> Result<ApiKey, Refusal> {
     complete.ok_or_else(invalid_key)
 }
 
+/// Refuses a status that no parcel can have.
+pub(super) fn check_status(status: &ParcelStatus) -> Result<(), Refusal> {
+    if ParcelStatus::KNOWN.contains(status) {
+        return Ok(());
+    }
+    let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
+    let known = known.join(", ");
+    Err(invalid_field(
+        "status",
+        &format!("status must be one of {known}"),
+        &format!("status debe ser uno de {known}"),
+    ))
+}
+
 /// Returns the operation with this name.
 pub(super) fn parse_operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);

@@ -1,7 +1,7 @@
 //! A scenario: the control calls that are made before a mock server is ready, as one JSON object. It has the requests of
 //! those calls, and their code makes them.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use parcelo_domain::Refusal;
 use parcelo_types::{
@@ -16,7 +16,7 @@ use super::{
     planned_fault::PlannedFault,
     refusals::invalid_field,
     refuse_status,
-    requests::WantedKey,
+    requests::{WantedKey, check_status},
     webhooks::{WantedInbox, WebhookReceiver},
 };
 use crate::{
@@ -94,9 +94,11 @@ pub(super) struct WantedScenario {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct WantedParcel {
-    tracking_number: TrackingNumber,
+    #[cfg_attr(test, schema(value_type = TrackingNumber))]
+    tracking_number: String,
     /// The receiver's country, `EC` by default.
-    country: Option<CountryCode>,
+    #[cfg_attr(test, schema(value_type = Option<CountryCode>))]
+    country: Option<String>,
     /// Its status, such as `VOIDED`, `MANIFEST_SUBMITTED` or `DELIVERED`, by the shortest path that the state machine
     /// allows; by default that of a new parcel.
     status: Option<ParcelStatus>,
@@ -113,6 +115,8 @@ impl Scenario {
     ///
     /// Errors if it is not JSON, has an unknown field, or has a value of another type.
     pub fn parse(json: &str) -> Result<Self, ScenarioError> {
+        // Editors on Windows may begin a file with a byte order mark.
+        let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let wanted: WantedScenario = serde_json::from_str(json).map_err(|error| {
             let fault = (error.to_string(), "el escenario no se puede leer");
             ScenarioError(vec![FieldFault::new("scenario", FaultCode::InvalidFormat, fault)])
@@ -156,9 +160,13 @@ impl Scenario {
             result.keys.push(key);
         }
         if !calls.parcels.is_empty() {
-            let caller = server.seed_caller();
+            let (caller, mut numbers) = (server.seed_caller(), HashSet::new());
             for (index, parcel) in calls.parcels.iter().enumerate() {
-                let created = parcel.create(server, &caller).await;
+                let created = if numbers.insert(&parcel.tracking_number) {
+                    parcel.create(server, &caller).await
+                } else {
+                    Err(parcel.refuse_repeated())
+                };
                 created.map_err(|refusal| at("parcels", index, &refusal))?;
             }
         }
@@ -194,15 +202,33 @@ impl ScenarioError {
 
 impl WantedParcel {
     async fn create(&self, server: &MockServer, caller: &Caller) -> Result<(), Refusal> {
-        let country = self.country.unwrap_or(CountryCode::EC);
-        let order = MockServer::sample_order(country, self.tracking_number.clone());
+        let number = TrackingNumber::parse(&self.tracking_number).map_err(|error| {
+            let es = "trackingNumber debe tener 10-30 letras, dígitos y guiones, sin guion en los extremos";
+            invalid_field("trackingNumber", &error.to_string(), es)
+        })?;
+        let country = self.country.as_deref().map(CountryCode::parse).transpose();
+        let country = country.map_err(|error| {
+            let es = "country debe ser un código ISO 3166-1 de dos letras mayúsculas, como EC";
+            invalid_field("country", &error.to_string(), es)
+        })?;
+        self.status.as_ref().map_or(Ok(()), check_status)?;
+        let order = MockServer::sample_order(country.unwrap_or(CountryCode::EC), number.clone());
         let order = serde_json::to_value(&order).unwrap_or_default();
         server.service.create_order(caller, &order, None).await?;
         if let Some(status) = &self.status {
-            let put = server.put_status(&self.tracking_number, status.clone()).await;
+            let put = server.put_status(&number, status.clone()).await;
             put.map_err(|error| refuse_status(&error))?;
         }
         Ok(())
+    }
+
+    fn refuse_repeated(&self) -> Refusal {
+        let number = &self.tracking_number;
+        invalid_field(
+            "trackingNumber",
+            &format!("an earlier parcel has {number} already: give each a number of its own"),
+            &format!("un paquete anterior ya tiene {number}: dé a cada uno su propio número"),
+        )
     }
 }
 

@@ -63,8 +63,7 @@ pub(super) struct WantedInbox {
     events: Vec<String>,
     /// The secret that signs events to `url`: `whsec_` and the base64 of 24-64 bytes. By default it is generated.
     #[serde(default)]
-    #[cfg_attr(test, schema(value_type = Option<String>))]
-    secret: Option<Secret>,
+    secret: Option<String>,
 }
 
 /// Reads a value that may be absent but not null, because null is the mistake of a suite that has no address.
@@ -85,7 +84,7 @@ impl WantedInbox {
             return Ok((started, WebhookReceiver::Inbox(inbox)));
         };
         if let Some(secret) = &self.secret {
-            builder = builder.secret(secret.clone());
+            builder = builder.secret(parse_secret(secret)?);
         }
         let secret = Some(builder.try_send_to(url)?.expose());
         Ok((InboxStarted { url: url.clone(), secret }, WebhookReceiver::Handler(url.clone())))
@@ -123,6 +122,13 @@ impl WantedInbox {
             )
         })
     }
+}
+
+fn parse_secret(text: &str) -> Result<Secret, Refusal> {
+    Secret::parse(text).map_err(|error| {
+        let es = "secret debe ser whsec_ seguido del base64 de 24-64 bytes";
+        invalid_field("secret", &error.to_string(), es)
+    })
 }
 
 /// Handles POST webhooks: starts an inbox for webhooks, which responds with the statuses of `reply`, then with 200;
