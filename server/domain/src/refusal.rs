@@ -131,6 +131,12 @@ impl Refusal {
         errors.and_then(|errors| serde_json::from_value(errors.clone()).ok()).unwrap_or_default()
     }
 
+    /// Adds a sentence to the message, in English and Spanish.
+    #[must_use]
+    pub fn with_hint(self, en: &str, es: &str) -> Self {
+        Self { hint: Some((en.to_owned(), es.to_owned())), ..self }
+    }
+
     /// Sets the details.
     #[must_use]
     pub fn with_details(self, details: Value) -> Self {

@@ -372,7 +372,11 @@ async fn a_further_server_with_unknown_settings_is_refused() {
         let text = response.text();
         assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
     }
-    assert_eq!(send(api.request("DELETE", "/__mock/servers/x")).await.status, 404);
+    for port in ["1", "x"] {
+        let refused = send(api.request("DELETE", &format!("/__mock/servers/{port}"))).await;
+        assert_eq!(refused.refusal(), (404, "NOT_FOUND"));
+        assert!(refused.text().contains("No further server has this port"), "{}", refused.text());
+    }
 }
 
 #[tokio::test]

@@ -29,6 +29,8 @@ use crate::{
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// The schema of a scenario in the mock server's document.
 const SCHEMA: &str = "#/components/schemas/WantedScenario";
+/// The place of schemas in an OpenAPI document, and in a JSON Schema, of which strict validators expect it.
+const SCHEMA_PLACES: (&str, &str) = ("\"#/components/schemas/", "\"#/$defs/");
 
 /// The state in which a mock server starts: its clock, keys, parcels, webhooks and faults, for several suites, or for
 /// those that are not in Rust. [`Builder::scenario`](crate::mock::Builder::scenario) takes it, and `parcelo-server mock
@@ -72,8 +74,8 @@ pub(super) struct WantedScenario {
     /// The schema of this file, for editors.
     #[serde(rename = "$schema")]
     _schema: Option<String>,
-    /// The clock: `system`, `frozen=TIME` or `ticking=TIME`.
-    #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
+    /// The clock: `system`, `frozen=TIME` or `ticking=TIME`, as `frozen=2026-01-05T08:00:00Z`.
+    #[cfg_attr(test, schema(pattern = "^(system|(frozen|ticking)=.+)$"))]
     clock: Option<String>,
     /// The bodies of `POST /__mock/keys`.
     #[serde(default)]
@@ -138,9 +140,11 @@ impl Scenario {
         add_references(&schema, &all, &mut used);
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("$schema".to_owned(), json!(DIALECT));
-            schema.insert("components".to_owned(), json!({ "schemas": used }));
+            schema.insert("$defs".to_owned(), used.into());
         }
-        schema
+        // References stand at any depth.
+        let (from, to) = SCHEMA_PLACES;
+        serde_json::from_str(&schema.to_string().replace(from, to)).unwrap_or_default()
     }
 
     /// Returns its clock, if it has one.

@@ -76,10 +76,9 @@ pub(super) async fn start(State(state): StateExtractor, request: Request) -> Con
     let wanted: WantedServer = read_body(request, "seed, clock and scenario").await?;
     let servers = &state.servers;
     if servers.lock().len() >= MAX_SERVERS {
-        let message =
-            format!("{MAX_SERVERS} servers were started: stop some by DELETE servers/{{port}}");
-        let spanish =
-            format!("ya hay {MAX_SERVERS} servidores: detenga algunos con DELETE servers/{{port}}");
+        let stop = "DELETE /__mock/servers/{port}";
+        let message = format!("{MAX_SERVERS} further servers run already: stop one with {stop}");
+        let spanish = format!("ya hay {MAX_SERVERS} servidores adicionales: detenga uno con {stop}");
         return Err(invalid_body(&message, &spanish).into());
     }
     let clock = wanted.clock.as_deref().map(parse_clock).transpose()?;
@@ -109,7 +108,12 @@ pub(super) async fn stop(
 ) -> ControlResult {
     let port = path_parameter(port).parse::<u16>().ok();
     let server = port.and_then(|port| state.servers.lock().remove(&port));
-    let server = server.ok_or(ErrorCode::NotFound)?;
+    let server = server.ok_or_else(|| {
+        Refusal::from(ErrorCode::NotFound).with_hint(
+            "No further server has this port; POST /__mock/servers returned it as port.",
+            "Ningún servidor adicional tiene este puerto; POST /__mock/servers lo devolvió como port.",
+        )
+    })?;
     server.stop();
     Ok(json_ok(&Offences { offences: server.offences() }))
 }

@@ -63,6 +63,7 @@ pub(super) struct WantedInbox {
     events: Vec<String>,
     /// The secret that signs events to `url`: `whsec_` and the base64 of 24-64 bytes. By default it is generated.
     #[serde(default)]
+    #[cfg_attr(test, schema(pattern = "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$"))]
     secret: Option<String>,
 }
 
