@@ -13,6 +13,8 @@ use crate::service::{Fired, Service};
 
 /// Maximum number of parcels that a hint names: the message of a failed test should fit a screen.
 const MAX_NAMED_PARCELS: usize = 5;
+/// The calls that change a status, in Rust and over HTTP.
+const CHANGE_STATUS: &str = "put_status, or over HTTP POST /__mock/parcels/{number}/status";
 
 /// A reason why moving the clock cannot bring a parcel to a status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,22 +86,24 @@ fn no_further_step_error(parcel: &ParcelRow) -> AdvanceError {
     let environment = parcel.tenant.environment;
     let prefix = journey_prefix(number.as_str()).filter(|_| environment == Environment::Sandbox);
     let why = match prefix {
-        Some(prefix) => format!("the journey {prefix} is over; change the status with put_status"),
-        None => no_journey(environment).to_owned(),
+        Some(prefix) => {
+            format!("the journey {prefix} is over; change the status with {CHANGE_STATUS}")
+        }
+        None => no_journey(environment),
     };
     AdvanceError::NoFurtherStep { number, status: parcel.state.into(), why }
 }
 
 /// Returns the reason why a parcel without a journey does not move, and what to do instead.
-const fn no_journey(environment: Environment) -> &'static str {
+fn no_journey(environment: Environment) -> String {
     match environment {
-        Environment::Sandbox => {
+        Environment::Sandbox => format!(
             "its tracking number has no prefix of a simulated journey. Use one that starts with \
-             SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
-             order), or change the status with put_status"
-        }
+             SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order, or over HTTP GET \
+             /__mock/orders/SB-SUCCESS-0001, returns such an order), or change the status with {CHANGE_STATUS}"
+        ),
         Environment::Production => {
-            "production has no simulated journeys. Change the status with put_status"
+            format!("production has no simulated journeys. Change the status with {CHANGE_STATUS}")
         }
     }
 }
@@ -126,7 +130,7 @@ struct StalledParcels {
     disabled: Vec<(Tenant, String, DisabledBy)>,
     without_journey: Vec<TrackingNumber>,
     /// The reason why these do not move; a server has one environment.
-    why: &'static str,
+    why: String,
     /// The parcels that have a next step, with its time.
     waiting: Vec<(TrackingNumber, Millis)>,
 }

@@ -126,7 +126,8 @@ impl MockServer {
     }
 
     /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, the e-mails of [`MockServer::mails`]
-    /// and all planned faults, those of webhooks too. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
+    /// and all planned faults, those of webhooks too. Keys, webhook endpoints, unsubscribed addresses, the clock, the
+    /// request log and the deliveries so far stay.
     ///
     /// # Panics
     ///
