@@ -59,18 +59,15 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
 
 fn read_scenario(path: &Path) -> Result<Scenario, Failure> {
     let json = std::fs::read_to_string(path);
-    let json = json.map_err(|error| Failure::Scenario {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let json = json
+        .map_err(|error| Failure::Scenario { path: path.to_owned(), reason: error.to_string() })?;
     Scenario::parse(&json).map_err(|error| scenario_failure(Some(path), &error))
 }
 
 fn scenario_failure(path: Option<&Path>, error: &ScenarioError) -> Failure {
     let path = path.map(Path::to_owned).unwrap_or_default();
-    let reason = format!(
-        "{error}; `parcelo-server mock --scenario-schema` prints the schema of such files"
-    );
+    let reason =
+        format!("{error}; `parcelo-server mock --scenario-schema` prints the schema of such files");
     Failure::Scenario { path, reason }
 }
 

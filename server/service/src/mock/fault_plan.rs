@@ -264,19 +264,17 @@ impl FaultPlan {
 
     /// Refuses an expectation of more hits than the trigger allows.
     fn check_expectation(&self) -> Result<(), FieldFault> {
-        let (field, max) = match self.trigger {
+        let max = match self.trigger {
             Trigger::Always | Trigger::Probability(_) => return Ok(()),
-            Trigger::Nth(_) => ("nth", 1),
-            Trigger::First(n) => ("first", n),
+            Trigger::Nth(_) => 1,
+            Trigger::First(n) => n,
         };
         if self.expected.is_none_or(|times| times.min() <= max) {
             return Ok(());
         }
-        Err(invalid_field(
-            "expect",
-            format!("{field} lets the fault hit at most {max}: lower expect, or leave out {field}"),
-            format!("con {field} el fallo afecta a {max} como máximo: reduzca expect, o quite {field}"),
-        ))
+        let en = format!("this fault can hit at most {max}: lower expect");
+        let es = format!("este fallo afecta a {max} como máximo: reduzca expect");
+        Err(invalid_field("expect", en, es))
     }
 
     fn selects(&self, request: RequestInfo<'_>) -> bool {

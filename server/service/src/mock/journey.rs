@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use parcelo_domain::{
-    Millis, ParcelRow, State, Tenant, scenario::SCENARIOS, webhooks::DisabledBy,
-};
+use parcelo_domain::{Millis, ParcelRow, State, Tenant, scenario::SCENARIOS, webhooks::DisabledBy};
 use parcelo_store::{CreationRecord, StoreError};
 use parcelo_types::{Environment, ParcelStatus, TrackingNumber};
 

@@ -138,7 +138,6 @@ fn redact_header(name: &HeaderName, value: &HeaderValue) -> Option<String> {
     }
 }
 
-
 /// Returns the prefix and last four characters of an API key or carrier key: enough to tell keys apart, too little to
 /// use one.
 fn redact_key(value: &HeaderValue) -> Option<String> {

@@ -79,7 +79,8 @@ impl Snapshot {
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let (content, saved) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(SnapshotError::Invalid)?;
+        let (content, saved) =
+            bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(SnapshotError::Invalid)?;
         let (header, database) = split_header(content).ok_or(SnapshotError::Invalid)?;
         if header.snapshot > FORMAT {
             return Err(SnapshotError::Newer);

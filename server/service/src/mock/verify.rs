@@ -4,7 +4,8 @@ use super::{MockServer, exactly_once, expect};
 
 impl MockServer {
     /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), if a planned fault
-    /// hit no request, a planned fault of webhooks no event, or if requests or faults were not as [expected](super::Requests::expect).
+    /// hit no request or one of webhooks no event, or if requests or faults were not as
+    /// [expected](super::Requests::expect).
     ///
     /// ```should_panic
     /// # #[tokio::main(flavor = "current_thread")]

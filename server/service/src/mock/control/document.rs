@@ -181,7 +181,8 @@ fn servers() -> Vec<Call> {
 
 fn snapshots() -> Vec<Call> {
     let save = "Save the whole state as a file: data, keys and clock";
-    let restore = "Restore a saved state, of this server or of one with the same seed and environment";
+    let restore =
+        "Restore a saved state, of this server or of one with the same seed and environment";
     let file = ResponseDoc { headers: &[], ..ResponseDoc::file("The snapshot.", &[]) };
     vec![
         Call::route(HttpMethod::Get, "/snapshot", "MockSaveSnapshot", save).with_response(file),

@@ -32,8 +32,8 @@ use self::{
     planned_fault::PlannedFault,
     refusals::{invalid_body, invalid_field},
     requests::{
-        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, check_status, parse_key, read_body,
-        select_requests,
+        ClockMode, ClockMove, KeyToRotate, WantedKey, WantedStatus, check_status, parse_key,
+        read_body, select_requests,
     },
     responses::{
         ClockShown, IssuedKey, KeysShown, MailsShown, Offences, RequestLog, ResetDone, SampleOrder,

@@ -78,7 +78,8 @@ pub(super) async fn start(State(state): StateExtractor, request: Request) -> Con
     if servers.lock().len() >= MAX_SERVERS {
         let stop = "DELETE /__mock/servers/{port}";
         let message = format!("{MAX_SERVERS} further servers run already: stop one with {stop}");
-        let spanish = format!("ya hay {MAX_SERVERS} servidores adicionales: detenga uno con {stop}");
+        let spanish =
+            format!("ya hay {MAX_SERVERS} servidores adicionales: detenga uno con {stop}");
         return Err(invalid_body(&message, &spanish).into());
     }
     let clock = wanted.clock.as_deref().map(parse_clock).transpose()?;
