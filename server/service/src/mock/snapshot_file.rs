@@ -18,7 +18,7 @@ const FORMAT: u32 = 1;
 /// Size of the SHA-256 of all bytes before it, at the end.
 const CHECKSUM_BYTES: usize = 32;
 
-/// The first line of a snapshot's bytes, as JSON. The database follows, then the checksum: SQLite does not notice every
+/// The first line of a snapshot's bytes, as JSON. The database follows, then the checksum: `SQLite` does not notice every
 /// changed byte, and a test would start from a state that no server was in.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -150,8 +150,8 @@ pub(super) async fn read_inbox(State(state): StateExtractor) -> Response {
     let (url, deliveries) = match &*receiver {
         None => (None, Vec::new()),
         Some(WebhookReceiver::Inbox(inbox)) => {
-            let received = inbox.deliveries().iter().map(InboxDelivery::received).collect();
-            (Some(inbox.url()), received)
+            let deliveries = inbox.deliveries();
+            (Some(inbox.url()), deliveries.iter().map(InboxDelivery::received).collect())
         }
         Some(WebhookReceiver::Handler(url)) => {
             let sent = state.server.webhooks().deliveries();
