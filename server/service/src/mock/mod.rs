@@ -242,18 +242,18 @@ async fn run_ticker(
             () = stop.requested() => return,
         }
         let mut due_work = clock.lock_due_work().await;
-        // Counted before anything is read, so that a later write is noticed.
-        let writes = service.store().stats().changes;
-        if !clock.is_running() || !due_work.may_exist(service.now(), writes) {
+        let (store, started) = (service.store(), service.now());
+        if !clock.is_running() || !due_work.may_exist(started, store.stats().changes) {
             continue;
         }
-        // Read before anything is executed: what falls due meanwhile is not the next thing then, but makes the next tick
-        // look again.
-        let due = (service.next_step_due().await, service.next_mail_due().await);
         // A failure is logged where it happens, and the next tick tries again.
         let _ = service.take_due_steps().await;
         let _ = mail_sender.send_due().await;
         let _ = service.purge_sandboxes().await;
+        // Counted after the writes of this tick, and before the reads, which then see everyone else's. What fell due
+        // after the start of this tick is the next thing, so the next tick looks again.
+        let writes = store.stats().changes;
+        let due = (store.next_due(started).await, store.next_mail().await);
         if let (Ok(step), Ok(mail)) = due {
             // Old data falls due too, but no one waits for its deletion to the minute.
             let next_purge = service.now().plus(Millis::HOUR);
