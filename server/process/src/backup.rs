@@ -45,7 +45,7 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     let (file, bytes) = if let Some(folder) = &folder {
         back_up_to_folder(database, folder)?
     } else {
-        // The command line requires a file where there is no folder.
+        // The command line requires a file unless a folder is given.
         let file = options.file.clone().unwrap_or_default();
         let bytes = parcelo_store::backup(database, &file)?;
         (file, bytes)

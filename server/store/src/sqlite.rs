@@ -215,7 +215,7 @@ impl Store {
         let _panicked = tokio::task::spawn_blocking(stop).await;
     }
 
-    /// Returns the size of the write-ahead log in bytes, or 0 if there is none.
+    /// Returns the size of the write-ahead log in bytes. A missing log counts as 0.
     pub(super) fn log_size(&self) -> u64 {
         vacuum::log_size(&self.0.file)
     }

@@ -46,7 +46,7 @@ pub struct RecordedRequest {
     /// `x-api-key` and `x-carrier-key` are `…` if they hold no key. Keys are shortened wherever they stand in the record.
     #[cfg_attr(test, schema(value_type = std::collections::BTreeMap<String, String>))]
     pub(super) headers: Headers,
-    /// The request's body; JSON `null` if it is not kept, or is no JSON.
+    /// The request's body; JSON `null` if it is not kept or not JSON.
     #[cfg_attr(test, schema(value_type = Value))]
     pub request: Body,
     /// The status of the service's response, whether or not a fault suppressed it; none if the operation was not

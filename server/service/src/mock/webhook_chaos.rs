@@ -43,7 +43,7 @@ const MAX_ANSWER_BYTES: usize = 1_024;
 #[serde(deny_unknown_fields)]
 pub(super) struct WebhookFault {
     pub(super) fault: WebhookFaultKind,
-    /// How long events are held back; only `reorder` and `delay` take it, and need it.
+    /// Time in seconds for which events are held back. Only `reorder` and `delay` take it, and both need it.
     #[cfg_attr(test, schema(exclusive_minimum = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<f64>,

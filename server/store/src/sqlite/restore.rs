@@ -25,13 +25,13 @@ pub struct RestoreReport {
     pub moved_aside: Vec<PathBuf>,
 }
 
-/// Puts a copy of a backup durably in the place of a database file that no server uses, or where there is none. The old
-/// file, its log and its shared memory are kept, with `suffix` behind the file's name, and a number if that is taken.
-/// Verify the backup first.
+/// Puts a copy of a backup durably in the place of a database file that no server uses, or under its name if it is
+/// missing. The old file, its log and its shared memory are kept, with `suffix` behind the file's name, and a number if
+/// that is taken. Verify the backup first.
 pub fn restore(backup: &Path, database: &Path, suffix: &str) -> Result<RestoreReport, StoreError> {
     let is_replaced = database.exists();
     if !is_replaced {
-        // As with a file that is replaced, the server could not open what root has restored for itself.
+        // A server could not open a file that belongs to root.
         let new = file_lock::create(database)?;
         database
             .canonicalize()

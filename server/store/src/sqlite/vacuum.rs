@@ -94,7 +94,7 @@ fn size_with_log(path: &Path) -> Result<u64, StoreError> {
     Ok(file.len() + log_size(path))
 }
 
-/// Returns the size of a database file's log in bytes, or 0 if there is none.
+/// Returns the size of a database file's log in bytes. A missing log counts as 0.
 pub(super) fn log_size(path: &Path) -> u64 {
     fs::metadata(connection::wal_path(path)).map_or(0, |log| log.len())
 }
