@@ -104,6 +104,8 @@ async fn a_file_with_a_log_or_of_another_program_cannot_be_checked() {
     fs::write(&text, "a shopping list\n".repeat(500)).unwrap();
     let (code, _, error) = verify(&text, &[]);
     assert!(code == Some(1) && error.contains("is not a Parcelo database"), "{error}");
+    let (code, _, error) = verify(copy.parent().unwrap(), &[]);
+    assert!(code == Some(1) && error.contains("is a directory"), "{error}");
     let (code, _, error) = verify(&setup.path("nowhere.db"), &[]);
     assert!(code == Some(1) && error.contains("nowhere.db"), "{error}");
     assert!(!setup.path("nowhere.db").exists());

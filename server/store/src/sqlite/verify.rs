@@ -1,7 +1,7 @@
 //! The check of a backup, for operators who want to know that it can be restored. It only reads the file, even one on a
 //! disk that cannot be written.
 
-use std::{fs, os::unix::fs::FileExt, path::Path};
+use std::{fs, io, os::unix::fs::FileExt, path::Path};
 
 use rusqlite::Connection;
 
@@ -45,7 +45,11 @@ pub struct FileReport {
 pub fn verify(file: &Path) -> Result<FileReport, StoreError> {
     let failed = |error| StoreError::open(file, error);
     let real = file.canonicalize().map_err(failed)?;
-    let bytes = fs::metadata(&real).map_err(failed)?.len();
+    let found = fs::metadata(&real).map_err(failed)?;
+    if found.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    let bytes = found.len();
     let log = connection::wal_path(&real);
     if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
         let mut mark = [0; 2];
