@@ -82,6 +82,9 @@ PYTHON
 
 mkdir "$root/tmp/archive"
 tar -xzf "$archive" -C "$root/tmp/archive" --strip-components=1
+for unit in "$(dirname "$0")"/../../examples/deploy/parcelo-*; do
+    [ -s "$root/tmp/archive/${unit##*/}" ] || fail "the archive has no ${unit##*/}"
+done
 parcelo order template >"$root/tmp/order.json"
 install_package "$before"
 [ "$(chroot "$root" systemctl is-enabled parcelo-server)" = enabled ] || fail "the server is not enabled"
