@@ -80,10 +80,8 @@ pub fn evaluate_report(
             (Err(illegal.into()), vec![StoreOp::LogCarrierException(Box::new(exception))])
         }
     };
-    (
-        result,
-        Changes { now, idempotency_record: None, expect: vec![(parcel.key, parcel.version)], ops },
-    )
+    let expect = vec![(parcel.key, parcel.version)];
+    (result, Changes { now, trace: None, idempotency_record: None, expect, ops })
 }
 
 /// Prepends the operation that marks the event as accepted, so that a duplicate is refused before anything is written.

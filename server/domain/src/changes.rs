@@ -10,13 +10,16 @@ use super::{
     parcel::{Event, ParcelRowId, Step, Version},
     tracking_numbers::RemainingDraws,
 };
-use crate::Millis;
+use crate::{Millis, TraceContext};
 
 /// The changes of one request, committed together with the response that repeated requests get.
 #[derive(Debug, Clone)]
 pub struct Changes {
     /// The time of the decision.
     pub now: Millis,
+    /// The trace of the request, which the webhooks that the changes cause continue. A decision leaves it open, and
+    /// the service adds it.
+    pub trace: Option<TraceContext>,
     /// The idempotency record to be kept, for keyed writes.
     pub idempotency_record: Option<IdempotencyRecord>,
     /// The parcels that the decision read, at the versions that it saw.

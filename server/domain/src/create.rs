@@ -59,7 +59,7 @@ pub fn create(creation: OrderCreation<'_>, id: Ulid, now: Millis) -> Changes {
     };
     let parcel = new_parcel((tenant, order), (number, redraws), id, now);
     let ops = vec![StoreOp::InsertParcel(Box::new(parcel))];
-    Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops }
+    Changes { now, trace: None, idempotency_record: Some(record), expect: Vec::new(), ops }
 }
 
 /// Draws another tracking number for a parcel whose number is taken, and writes it into the parcel and its response.

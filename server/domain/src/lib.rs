@@ -41,6 +41,7 @@ pub mod site;
 pub mod state;
 mod stored_order;
 pub mod tenant;
+mod trace_context;
 pub mod tracking_numbers;
 pub mod unsubscribe;
 pub mod void;
@@ -69,6 +70,7 @@ pub use site::Site;
 pub use state::{Cause, State};
 pub use stored_order::{Layout, StoredOrder};
 pub use tenant::{AccountRecord, AccountRowId, Tenant};
+pub use trace_context::TraceContext;
 pub use tracking_numbers::TrackingNumberGenerator;
 
 /// Writes a response's body as JSON.

@@ -43,8 +43,8 @@ where
         event.record(&mut fields);
         RequestIds::read_current(|ids| {
             fields.text("request_id", &ids.request);
-            if let Some(trace) = &ids.trace {
-                fields.text("trace_id", trace);
+            if let Some(trace) = ids.trace {
+                fields.text("trace_id", &trace.id());
             }
         });
         fields.written?;

@@ -146,7 +146,8 @@ impl TestService {
             StoreOp::Move { parcel: parcel.key, event },
             StoreOp::CancelSteps { parcel: parcel.key },
         ];
-        let changes = Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops };
+        let changes =
+            Changes { now: NOW, trace: None, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(store.commit(changes).await, parcelo_store::CommitOutcome::Committed);
     }
 }
@@ -500,6 +501,7 @@ async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {
     };
     let changes = Changes {
         now: NOW,
+        trace: None,
         idempotency_record: Some(written),
         expect: Vec::new(),
         ops: Vec::new(),

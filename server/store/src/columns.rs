@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use parcelo_domain::{AccountRowId, Countries, Millis, ParcelRowId};
+use parcelo_domain::{AccountRowId, Countries, Millis, ParcelRowId, TraceContext};
 use parcelo_types::{CountryCode, Environment};
 
 use super::values::Value;
@@ -104,6 +104,12 @@ impl Column for Vec<u8> {
 impl<const N: usize> Column for [u8; N] {
     fn from_value(value: Value) -> Option<Self> {
         Vec::from_value(value)?.try_into().ok()
+    }
+}
+
+impl Column for TraceContext {
+    fn from_value(value: Value) -> Option<Self> {
+        <[u8; 17]>::from_value(value).map(Self::from_bytes)
     }
 }
 

@@ -215,8 +215,8 @@ async fn lease_due_events(
     let (server, clock) = request.server;
     let params = params![number, request.now, LEASE_MILLIS, server, clock];
     let read = |row: &Row<'_>| {
-        let tenant = Tenant::from_number(row.get(9)?);
-        Ok((row.get(8)?, tenant, read_lease(row, tenant, number)))
+        let tenant = Tenant::from_number(row.get(10)?);
+        Ok((row.get(9)?, tenant, read_lease(row, tenant, number)))
     };
     let mut taken = db.query_rows(sql, &shares.collect::<Vec<_>>(), params, read).await?;
     taken.sort_by_key(|(row_id, ..)| *row_id);

@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 
 use parcelo_domain::{
-    Millis, State, Tenant,
+    Changes, Millis, State, Tenant, TraceContext,
     webhooks::{AttemptResult, OutboxEvent, UNBLOCKED_AFTER_FAILURES, WebhookEventKinds},
 };
 
@@ -51,6 +51,19 @@ pub(super) struct Subject {
     pub(super) manifest: Option<i64>,
 }
 
+/// The time at which a change was decided, and the trace of the request that it was decided for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChangeOrigin {
+    pub(super) now: Millis,
+    pub(super) trace: Option<TraceContext>,
+}
+
+impl ChangeOrigin {
+    pub(super) fn new(changes: &Changes) -> Self {
+        Self { now: changes.now, trace: changes.trace }
+    }
+}
+
 /// An event to enqueue.
 #[derive(Debug)]
 pub(super) struct NewEvent {
@@ -59,8 +72,7 @@ pub(super) struct NewEvent {
     pub(super) subscription: Subscription,
     pub(super) subject: Subject,
     pub(super) event: OutboxEvent,
-    /// The time at which the event's change was decided.
-    pub(super) now: Millis,
+    pub(super) origin: ChangeOrigin,
 }
 
 impl Store {
@@ -80,8 +92,8 @@ impl Store {
             let found = subscriptions(db, &[tenant.number()], "SHARE").await?;
             let Some((_, subscription)) = found.first().copied() else { return Ok(()) };
             let (subject, event) = (Subject::default(), event.clone());
-            let now = event.at;
-            insert(db, &[NewEvent { tenant: number, subscription, subject, event, now }]).await
+            let origin = ChangeOrigin { now: event.at, trace: None };
+            insert(db, &[NewEvent { tenant: number, subscription, subject, event, origin }]).await
         })
         .await?;
         self.notify_outbox();
@@ -127,7 +139,7 @@ pub(super) async fn subscriptions(
 pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
     let mut parcels = HashSet::new();
     let rows = events.iter().zip(0_i64..).map(|(new, place)| {
-        let NewEvent { tenant, subscription, subject, event, now } = new;
+        let NewEvent { tenant, subscription, subject, event, origin } = new;
         // The statement does not see the rows that it writes itself.
         let is_first = subject.parcel.is_none_or(|parcel| parcels.insert(parcel));
         let status = match is_first {
@@ -144,8 +156,9 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
             event.sequence,
             event.previous.map(State::number),
             event.at,
-            *now,
+            origin.now,
             status,
+            origin.trace,
             place,
         ]
         .to_vec()
@@ -153,19 +166,20 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
     // `after_lease` distinguishes the row from an earlier row of the same event, whose answer may come late
     // (leases.rs).
     let sql = "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
-         happened_at, created_at, state, due, after_lease) \
+         happened_at, created_at, trace, state, due, after_lease) \
          SELECT tenant, event_id, kind, parcel, manifest, sequence, previous, happened_at, \
-         created_at, status, CASE WHEN status = 1 THEN created_at END, \
+         created_at, trace, status, CASE WHEN status = 1 THEN created_at END, \
          (SELECT {last_value FROM lease_numbers|last FROM leases}) \
          FROM (SELECT n.*, CASE WHEN n.state = 1 AND EXISTS (SELECT 1 FROM outbox AS o \
-         WHERE o.parcel = n.parcel AND (o.state = 0 OR (o.state = 1 AND o.attempts < $12))) \
+         WHERE o.parcel = n.parcel AND (o.state = 0 OR (o.state = 1 AND o.attempts < $13))) \
          THEN 0 ELSE n.state END AS status \
          FROM {unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::bigint[], $5::bigint[], \
-         $6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $10::smallint[], $11::bigint[]) \
-         AS n (tenant, event_id, kind, parcel, manifest, sequence, previous, happened_at, created_at, \
-         state, place) ORDER BY n.place|\
+         $6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $10::smallint[], $11::bytea[], \
+         $12::bigint[]) AS n (tenant, event_id, kind, parcel, manifest, sequence, previous, happened_at, \
+         created_at, state, trace, place) ORDER BY n.place|\
          (SELECT $1 AS tenant, $2 AS event_id, $3 AS kind, $4 AS parcel, $5 AS manifest, \
-         $6 AS sequence, $7 AS previous, $8 AS happened_at, $9 AS created_at, $10 AS state) AS n}) \
+         $6 AS sequence, $7 AS previous, $8 AS happened_at, $9 AS created_at, $10 AS state, \
+         $11 AS trace) AS n}) \
          AS added";
     db.execute_rows(sql, &rows.collect::<Vec<_>>(), params![UNBLOCKED_AFTER_FAILURES])
         .await

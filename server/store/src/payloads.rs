@@ -17,7 +17,7 @@ use super::{
 /// The columns that [`read_lease`] reads.
 macro_rules! lease_columns {
     () => {
-        "event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts"
+        "event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts, trace"
     };
 }
 pub(super) use lease_columns;
@@ -70,6 +70,7 @@ pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResul
         manifest: row.get(3)?,
         sequence: row.get(4)?,
         previous: previous.map(|_| row.parse_number(5, State::from_number)).transpose()?,
+        trace: row.get(8)?,
         number,
     })
 }

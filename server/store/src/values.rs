@@ -5,7 +5,7 @@ use std::error::Error;
 
 #[cfg(feature = "postgres")]
 use bytes::BytesMut;
-use parcelo_domain::{AccountRowId, Millis, ParcelRowId};
+use parcelo_domain::{AccountRowId, Millis, ParcelRowId, TraceContext};
 use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 #[cfg(feature = "postgres")]
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -67,6 +67,7 @@ values! {
     moment: Millis => Self::Integer(moment.0),
     account: AccountRowId => Self::Integer(account.0),
     parcel: ParcelRowId => Self::Integer(parcel.0),
+    trace: TraceContext => trace.to_bytes().into(),
 }
 
 impl<const N: usize> From<[u8; N]> for Value {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use parcelo::Operation;
 use parcelo_server::mock::{Clock, Fault};
 use parcelo_types::internal::EventKind;
 use serde_json::{Value, json};
@@ -205,7 +206,10 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
     let asked = json!({ "url": handler.url, "events": ["parcel.created"], "secret": secret });
     let response = post(&api, "webhooks", &asked).await.json();
     assert_eq!(response, json!({ "url": handler.url, "secret": secret }));
-    api.clone().key(&key).create_parcel(&order("handler-0001")).await;
+    let parent = format!("00-{}-00f067aa0ba902b7-01", "7".repeat(32));
+    let request = api.clone().key(&key).request("POST", Operation::CreateOrder.path());
+    let request = request.header("traceparent", parent).header("content-type", "application/json");
+    assert_eq!(send(request.body(order("handler-0001").to_string())).await.status, 201);
     handler.wait_for(|came| came.len() == 2).await;
     let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
     assert_eq!(kinds, [EventKind::ParcelCreated, EventKind::ParcelStatusChanged]);
@@ -215,6 +219,8 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
     let delivery = &listed[0];
     assert_eq!((&delivery["status"], &delivery["answer"]), (&json!(204), &json!("")));
     assert_eq!(delivery["headers"]["webhook-id"], delivery["id"]);
+    let parent = delivery["headers"]["traceparent"].as_str().unwrap();
+    assert!(parent.starts_with(&format!("00-{}-", "7".repeat(32))), "{parent}");
     assert_eq!(delivery["body"]["event"], "parcel.created");
     assert_eq!(delivery.get("verified"), None, "only the inbox verifies: {delivery}");
     // The inbox can replace it again, and shows no secret.

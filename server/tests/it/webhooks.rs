@@ -1,6 +1,6 @@
 //! Webhooks of the embedded server: their content, their order, their retries, and events that are not sent.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use parcelo::{Environment, Operation, ParcelStatus, model::EventData};
 use parcelo_server::mock::{Inbox, Received, Reply};
@@ -138,6 +138,53 @@ async fn an_event_that_is_given_up_does_not_delay_other_parcels() {
     assert_eq!(events.last().unwrap(), "DELIVERED 6");
     let failed = inbox.deliveries().iter().filter(|delivery| delivery.status == 500).count();
     assert_eq!((failed, inbox.events().len()), (3, 5), "the second parcel's event is given up");
+}
+
+#[tokio::test]
+async fn each_attempt_is_a_span_of_the_trace_that_caused_its_event() {
+    let (server, api) = start_with_key().await;
+    let inbox = server.webhook_inbox().events(["parcel.voided", "manifest.submitted"]);
+    let _inbox = inbox.reply([503]).start().await;
+    let carrier = server.carrier_key();
+    // The request's `traceparent` has the trace of this digit, 32 times.
+    let call = async |operation: Operation, trace: &str, body: Value| {
+        let parent = format!("00-{}-00f067aa0ba902b7-01", trace.repeat(32));
+        let request = api.request("POST", operation.path()).header("traceparent", parent);
+        let request = request.header("X-Carrier-Key", carrier.secret());
+        let request = request.header("content-type", "application/json");
+        let response = send(request.body(body.to_string())).await;
+        assert!(response.status < 300, "{}", response.text());
+    };
+    let order = |number: &str| order_with_number(&format!("order-{number}"), number);
+    call(Operation::CreateOrder, "1", order("SB-NORMAL-0001")).await;
+    server.clock().advance(Duration::ZERO).await; // its first attempt fails
+    api.create_parcel(&order("SB-NORMAL-0002")).await;
+    call(Operation::CreateOrder, "0", order("SB-NORMAL-0003")).await;
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
+    call(Operation::VoidOrders, "2", void).await;
+    let manifest = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675",
+        "trackingNumbers": ["SB-NORMAL-0002"] });
+    call(Operation::SubmitManifest, "3", manifest).await;
+    let scan = json!({ "eventId": "scan-1", "trackingNumber": "SB-NORMAL-0003", "status": "PICKED_UP",
+        "occurredAt": "2026-01-05T08:00:00Z", "location": "Miami, US" });
+    call(Operation::PushCarrierEvents, "4", json!({ "events": [scan] })).await;
+    server.clock().advance(Duration::from_secs(10)).await;
+    let deliveries = server.webhooks().deliveries();
+    let parents: Vec<_> = deliveries.iter().map(|sent| sent.traceparent.as_deref()).collect();
+    let attempts = |trace: &str| {
+        let start = format!("00-{}-", trace.repeat(32));
+        let is_in_trace = |parent: &&str| {
+            parent.starts_with(&start) && parent.len() == 55 && parent.ends_with("-01")
+        };
+        parents.iter().flatten().copied().filter(is_in_trace).count()
+    };
+    // An order has an attempt, and the first one a second; a void and a manifest have an event of their own beside the
+    // parcel's.
+    assert_eq!(["1", "2", "3", "4"].map(attempts), [2, 2, 2, 1], "{parents:?}");
+    let untraced = parents.iter().filter(|parent| parent.is_none()).count();
+    assert_eq!((untraced, parents.len()), (2, 9), "without a trace, or with an invalid one");
+    let spans: HashSet<_> = parents.iter().flatten().map(|parent| &parent[36..52]).collect();
+    assert!(spans.len() == 7 && !spans.contains("00f067aa0ba902b7"), "{parents:?}");
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! An endpoint: the URL that a tenant's events are sent to, and the secrets that sign them.
 
 use parcelo::webhook::Secret;
+use sha2::{Digest, Sha256};
 use ulid::Ulid;
 
 use super::{DeliveryAttempt, WebhookEventKind, WebhookEventKinds};
-use crate::{Millis, ParcelRowId, State, Tenant};
+use crate::{Millis, ParcelRowId, State, Tenant, TraceContext};
 
 /// An endpoint of a tenant: the URL that its events are sent to, its subscriptions and its secrets.
 #[derive(Debug, Clone)]
@@ -118,8 +119,24 @@ pub struct DeliveryLease {
     pub sequence: Option<u32>,
     /// The state before the event.
     pub previous: Option<State>,
+    /// The trace of the request that caused it.
+    pub trace: Option<TraceContext>,
     /// The lease number, which is different in each commit.
     pub number: i64,
+}
+
+impl DeliveryLease {
+    /// Returns the `traceparent` of the attempt, if the request that caused the event had one. Each attempt is another
+    /// span of the trace. Its id is a hash of the event and the lease, so that sending needs no randomness.
+    pub fn traceparent(&self) -> Option<String> {
+        let trace = self.trace?;
+        let mut hash = Sha256::new();
+        hash.update(self.attempt.event.to_bytes());
+        hash.update(self.number.to_be_bytes());
+        let hash: [u8; 32] = hash.finalize().into();
+        let span = hash.iter().take(8).fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        Some(trace.traceparent(span.max(1)))
+    }
 }
 
 /// An event of the outbox with its attempts.

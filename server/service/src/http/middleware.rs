@@ -11,7 +11,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use parcelo_domain::{
-    Millis, Refusal,
+    Millis, Refusal, TraceContext,
     limit::{Admission, Quota},
 };
 use parcelo_system::clock::monotonic_now;
@@ -28,7 +28,7 @@ use super::{
     request_ids::RequestIds,
     response::{self, RequestId},
 };
-use crate::service::{AnsweredRequest, LimitSubject};
+use crate::service::{AnsweredRequest, Caller, Carrier, LimitSubject};
 
 /// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client gets 408
 /// and a slow handler 503.
@@ -117,7 +117,7 @@ impl AreaMiddleware {
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(
-                    request_id, trace_id = ids.trace.as_deref(), listener, %client,
+                    request_id, trace_id = ids.trace.map(TraceContext::id), listener, %client,
                     method = method.as_str(), path, status, code, micros, "answered"
                 )
             };
@@ -166,7 +166,7 @@ impl AreaMiddleware {
         let (service, environment) = (&self.api.service, self.api.environment);
         let key = header_text(request.headers(), names::API_KEY);
         let caller = match service.authenticate(environment, key.as_deref()).await {
-            Ok(caller) => caller,
+            Ok(caller) => Caller { trace: RequestIds::current_trace(), ..caller },
             Err(refusal) => return self.refuse_and_count(refusal, client),
         };
         // The time is taken after the key was looked up, which may take seconds. The limiter knows only one second:
@@ -194,7 +194,8 @@ impl AreaMiddleware {
             Ok(carrier) => {
                 let now = service.now();
                 let admitted = to_admission_result(service.admit_carrier(&carrier, now).await, now);
-                request.extensions_mut().insert(carrier);
+                let trace = RequestIds::current_trace();
+                request.extensions_mut().insert(Carrier { trace, ..carrier });
                 admitted
             }
             Err(refusal) => self.refuse_and_count(refusal, client),
@@ -301,6 +302,7 @@ mod tests {
     };
     use futures_util::{StreamExt, stream};
     use http_body_util::BodyExt;
+    use parcelo_domain::TraceContext;
     use tower::ServiceExt;
 
     use crate::{
@@ -335,7 +337,8 @@ mod tests {
     async fn a_handler_knows_the_ids_of_its_request() {
         const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
         async fn ids() -> String {
-            let read = |ids: &RequestIds| format!("{} {:?}", ids.request, ids.trace);
+            let read =
+                |ids: &RequestIds| format!("{} {:?}", ids.request, ids.trace.map(TraceContext::id));
             RequestIds::read_current(read).unwrap()
         }
         let server = MockServer::start().await;

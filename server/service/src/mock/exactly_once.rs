@@ -227,11 +227,11 @@ mod tests {
     }
 
     fn caller(server: &MockServer) -> Caller {
-        Caller { key: Arc::new(server.key().issue_with_record().1) }
+        Caller { key: Arc::new(server.key().issue_with_record().1), trace: None }
     }
 
     fn other_account(server: &MockServer) -> Caller {
-        Caller { key: Arc::new(server.key().account("other").issue_with_record().1) }
+        Caller { key: Arc::new(server.key().account("other").issue_with_record().1), trace: None }
     }
 
     async fn void(server: &MockServer, number: &str) {

@@ -212,7 +212,7 @@ mod tests {
 
     async fn with_parcels(numbers: &[&str]) -> MockServer {
         let server = MockServer::start().await;
-        let caller = Caller { key: Arc::new(server.key().issue_with_record().1) };
+        let caller = Caller { key: Arc::new(server.key().issue_with_record().1), trace: None };
         for number in numbers {
             let order = serde_json::to_value(MockServer::order(number)).unwrap();
             server.service.create_order(&caller, &order, None).await.unwrap();

@@ -99,7 +99,7 @@ impl MockServer {
     /// Issues a key of the account `default`, and returns its caller.
     pub(super) fn seed_caller(&self) -> Caller {
         let (_, key) = self.key().name("Seed").issue_with_record();
-        Caller { key: Arc::new(key) }
+        Caller { key: Arc::new(key), trace: None }
     }
 
     /// Creates `n` parcels of the account `default`, to Ecuador, Mexico and Colombia in turn, with the external order

@@ -99,7 +99,7 @@ impl MockServer {
 
     async fn scan(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
         let (_, key) = self.issue_carrier_key("Mock server".to_owned());
-        let carrier = Carrier { key: Arc::new(key) };
+        let carrier = Carrier { key: Arc::new(key), trace: None };
         let now = self.service.now();
         let body = json!({ "events": [{
             "eventId": public_id("put", self.ids.ulid(now)),
@@ -136,7 +136,7 @@ impl MockServer {
     async fn caller_of(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
         let keys: Vec<ApiKeyRecord> = self.service.store().credentials().await?;
         let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
-        Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })
+        Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?), trace: None })
     }
 
     fn new_idempotency_key(&self) -> String {

@@ -124,6 +124,8 @@ pub struct WebhookDelivery {
     pub url: String,
     /// The headers that the receiver verifies: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
     pub headers: [(&'static str, String); 3],
+    /// The `traceparent` header, if the request that caused the event had one.
+    pub traceparent: Option<String>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
     /// The status of the response; 0 if there was none.
@@ -302,6 +304,7 @@ impl ChaosTransport {
             at,
             url: delivery.url.clone(),
             headers: delivery.headers.clone(),
+            traceparent: delivery.traceparent.clone(),
             body: delivery.body.clone(),
             status,
             answer,

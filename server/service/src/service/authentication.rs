@@ -7,7 +7,9 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use parcelo_domain::{AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, access};
+use parcelo_domain::{
+    AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, TraceContext, access,
+};
 use parcelo_types::{ApiKey, Environment, ErrorCode};
 use parcelo_wire::{AdminToken, CarrierKey};
 
@@ -18,6 +20,8 @@ use super::Service;
 pub struct Caller {
     /// The key.
     pub key: Arc<ApiKeyRecord>,
+    /// The trace of the present request.
+    pub trace: Option<TraceContext>,
 }
 
 impl Caller {
@@ -32,6 +36,8 @@ impl Caller {
 pub struct Carrier {
     /// The key.
     pub key: Arc<CarrierKeyRecord>,
+    /// The trace of the present request.
+    pub trace: Option<TraceContext>,
 }
 
 impl Service {
@@ -55,7 +61,7 @@ impl Service {
             let address = &self.site(key_environment).base_url;
             return Err(Refusal::wrong_environment(key_environment, address.as_deref()));
         }
-        Ok(Caller { key: record })
+        Ok(Caller { key: record, trace: None })
     }
 
     /// Returns the carrier whose key is in the `X-Carrier-Key` header of a request to an environment's address.
@@ -73,7 +79,7 @@ impl Service {
         let is_valid = |key: &CarrierKeyRecord| {
             key.revoked_at.is_none() && key.scope.environment == environment
         };
-        Ok(Carrier { key: Arc::new(found.filter(is_valid).ok_or(unknown)?) })
+        Ok(Carrier { key: Arc::new(found.filter(is_valid).ok_or(unknown)?), trace: None })
     }
 
     /// Returns the id of the admin token in a request's `Authorization` header, if the token is valid.

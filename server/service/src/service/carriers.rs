@@ -1,9 +1,9 @@
 //! POST /carrier/v1/events. Each event is decided and committed separately, so that one that is refused does not
 //! affect the others (docs/api.md, Carrier events).
 
-use parcelo_domain::{CarrierReport, Millis, Refusal, Scan, State, carrier};
+use parcelo_domain::{CarrierReport, Changes, Millis, Refusal, Scan, State, carrier};
 use parcelo_store::CommitOutcome;
-use parcelo_types::{Environment, ErrorCode, TrackingNumber};
+use parcelo_types::{ErrorCode, TrackingNumber};
 use parcelo_wire::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary};
 use serde_json::Value;
 
@@ -28,8 +28,7 @@ impl Service {
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = to_report(carrier, &event)?;
-            let outcome =
-                self.process_report(environment, &event.tracking_number, &report, now).await;
+            let outcome = self.process_report(carrier, &event.tracking_number, &report, now).await;
             let result = to_result(event, split_item_error(outcome)?.flatten());
             self.metrics().count_carrier_event(environment, &result.outcome);
             results.push(result);
@@ -41,7 +40,7 @@ impl Service {
     /// event is part of the result.
     async fn process_report(
         &self,
-        environment: Environment,
+        carrier: &Carrier,
         number: &str,
         report: &CarrierReport,
         now: Millis,
@@ -54,11 +53,13 @@ impl Service {
             if self.store.has_carrier_event(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
-            let Some(parcel) = self.store.parcel(environment, &number).await? else {
+            let Some(parcel) = self.store.parcel(carrier.key.scope.environment, &number).await?
+            else {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
             let parcel = self.bring_up_to_date(parcel).await?;
             let (result, changes) = carrier::evaluate_report(&parcel, report.clone(), now);
+            let changes = Changes { trace: carrier.trace, ..changes };
             match self.store.commit(changes).await {
                 CommitOutcome::Committed => return Ok(result),
                 CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),

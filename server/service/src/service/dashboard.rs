@@ -77,7 +77,8 @@ impl Service {
                 return Ok(());
             }
             let expect = vec![(parcel.key, parcel.version)];
-            match self.store.commit(Changes { now, idempotency_record: None, expect, ops }).await {
+            let changes = Changes { now, trace: None, idempotency_record: None, expect, ops };
+            match self.store.commit(changes).await {
                 CommitOutcome::Committed => return Ok(()),
                 CommitOutcome::VersionConflict => {}
                 outcome => return Err(refusal_for_commit(&outcome)),

@@ -41,6 +41,8 @@ pub struct Delivery {
     pub allowed_hosts: AllowedHosts,
     /// The headers with its id, time and signatures.
     pub headers: [(&'static str, String); 3],
+    /// The `traceparent` header, if the request that caused the event had one.
+    pub traceparent: Option<String>,
     /// The body of the message.
     pub body: Vec<u8>,
 }
@@ -149,6 +151,7 @@ impl Service {
                 (webhook::TIMESTAMP, timestamp),
                 (webhook::SIGNATURE, signatures),
             ],
+            traceparent: lease.traceparent(),
             body,
             lease,
         }

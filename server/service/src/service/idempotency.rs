@@ -75,9 +75,9 @@ impl Service {
         now: Millis,
     ) -> Result<Option<WriteResponse>, Refusal> {
         let Decision { body, expect, ops } = decision;
-        let tenant = caller.tenant();
+        let (tenant, trace) = (caller.tenant(), caller.trace);
         let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
-        let changes = Changes { now, idempotency_record: Some(record), expect, ops };
+        let changes = Changes { now, trace, idempotency_record: Some(record), expect, ops };
         match self.store.commit_idempotent(changes).await {
             Ok(body) => Ok(Some(WriteResponse::Done(body))),
             Err(CommitOutcome::VersionConflict) => Ok(None),

@@ -80,7 +80,8 @@ impl TestService {
         let (sequence, location) = (parcel.last_sequence + 1, "Nowhere".to_owned());
         let event = Event { sequence, state, at: START, location, description: None };
         let ops = vec![StoreOp::Move { parcel: parcel.key, event }];
-        let changes = Changes { now: START, idempotency_record: None, expect: Vec::new(), ops };
+        let changes =
+            Changes { now: START, trace: None, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     }
 

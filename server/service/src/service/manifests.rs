@@ -98,7 +98,8 @@ impl Service {
         if ops.is_empty() && idempotency_record.is_none() {
             return Ok(Some(answer));
         }
-        match self.store.commit(Changes { now, idempotency_record, expect, ops }).await {
+        let changes = Changes { now, trace: caller.trace, idempotency_record, expect, ops };
+        match self.store.commit(changes).await {
             CommitOutcome::Committed => Ok(Some(answer)),
             CommitOutcome::VersionConflict | CommitOutcome::DuplicateAwb => Ok(None),
             CommitOutcome::IdempotencyTaken(record) => {

@@ -2,7 +2,7 @@
 //! /api/v1/orders/void.
 
 use parcelo_domain::{
-    Countries, Millis, RecordKey, Refusal,
+    Changes, Countries, Millis, RecordKey, Refusal,
     create::{self, OrderCreation},
     void,
 };
@@ -126,6 +126,7 @@ impl Service {
         let creation =
             OrderCreation { tenant, order, warnings, idempotency, site: &site, secrets, numbers };
         let changes = create::create(creation, self.ids.ulid(now), now);
+        let changes = Changes { trace: caller.trace, ..changes };
         match self.store.commit_idempotent(changes).await {
             Ok(body) => Ok(WriteResponse::Created(body)),
             Err(CommitOutcome::IdempotencyTaken(record)) => {

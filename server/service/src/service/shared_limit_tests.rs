@@ -71,7 +71,7 @@ impl TwoServers {
         let request = NewKeyRequest { rate_limit, ..key_request() };
         let (key, record) =
             self.both[0].issuer(Actor::Server).issue_api_key(request, NOW).await.unwrap();
-        (key, Caller { key: Arc::new(record) })
+        (key, Caller { key: Arc::new(record), trace: None })
     }
 
     /// Sends requests at once, each to the server that `choose` returns, and returns the number admitted by window.

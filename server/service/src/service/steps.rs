@@ -135,8 +135,14 @@ impl Service {
         parcels: &[ParcelRow],
         now: Millis,
     ) -> (CommitOutcome, Vec<Fired>) {
-        let mut changes =
-            Changes { now, idempotency_record: None, expect: Vec::new(), ops: Vec::new() };
+        // The time causes the steps, even if a request takes them: they continue no trace.
+        let mut changes = Changes {
+            now,
+            trace: None,
+            idempotency_record: None,
+            expect: Vec::new(),
+            ops: Vec::new(),
+        };
         let mut all = Vec::new();
         for parcel in parcels {
             let Some(step) = due_step(parcel, now) else { continue };
@@ -172,7 +178,8 @@ impl Service {
         let ops = scenario::take_step(parcel, step);
         let fired = fired_step(parcel, &ops);
         let expect = vec![(parcel.key, parcel.version)];
-        match self.store.commit(Changes { now, idempotency_record: None, expect, ops }).await {
+        let changes = Changes { now, trace: None, idempotency_record: None, expect, ops };
+        match self.store.commit(changes).await {
             CommitOutcome::Committed => Ok(fired),
             CommitOutcome::VersionConflict => Ok(None),
             CommitOutcome::Broken if self.store.is_writable() => Ok(None),

@@ -44,6 +44,7 @@ pub(crate) fn carrier(row: i64, environment: Environment) -> Carrier {
             created_at: Millis(0),
             revoked_at: None,
         }),
+        trace: None,
     }
 }
 
@@ -87,7 +88,7 @@ pub(crate) async fn caller_in(service: &Service, environment: Environment) -> Ca
     let (issuer, request) =
         (service.issuer(Actor::Server), NewKeyRequest { environment, ..key_request() });
     let (_, key) = issuer.issue_api_key(request, service.now()).await.unwrap();
-    Caller { key: Arc::new(key) }
+    Caller { key: Arc::new(key), trace: None }
 }
 
 /// Creates an order for `SB-SUCCESS-0001`.

@@ -8,8 +8,9 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use parcelo_domain::webhooks::{
-    AllowedHosts, DeliveryError, EndpointResponse, USER_AGENT, check_url,
+use parcelo_domain::{
+    TraceContext,
+    webhooks::{AllowedHosts, DeliveryError, EndpointResponse, USER_AGENT, check_url},
 };
 use parcelo_system::clock::monotonic_now;
 
@@ -56,6 +57,9 @@ impl HttpTransport {
             self.client(allowed_hosts)?.post(url).header(CONTENT_TYPE, "application/json");
         for (name, value) in &delivery.headers {
             request = request.header(*name, value);
+        }
+        if let Some(parent) = &delivery.traceparent {
+            request = request.header(TraceContext::HEADER, parent);
         }
         let response = request.body(delivery.body.clone()).send().await;
         response.map_err(|error| classify_error(&error))

@@ -88,7 +88,7 @@ impl TestService {
     async fn caller(&self, account: &str, environment: Environment) -> Caller {
         let request = NewKeyRequest::unrestricted(account, environment, "Test");
         let (_, key) = self.issuer().issue_api_key(request, START).await.unwrap();
-        Caller { key: Arc::new(key) }
+        Caller { key: Arc::new(key), trace: None }
     }
 
     fn issuer(&self) -> CredentialIssuer<'_> {
@@ -144,7 +144,7 @@ impl TestService {
     async fn carrier(&self) -> Carrier {
         let (issuer, name) = (self.issuer(), "Carrier".to_owned());
         let created = issuer.issue::<CarrierScope>(name, Environment::Production, START).await;
-        Carrier { key: Arc::new(created.unwrap().1) }
+        Carrier { key: Arc::new(created.unwrap().1), trace: None }
     }
 
     /// Reports a carrier's scans of production parcels, now.

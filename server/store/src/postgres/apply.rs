@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     CommitOutcome, carriers, erase, manifests, new_mails, number_taken,
-    outbox::{self, NewEvent, Subject},
+    outbox::{self, ChangeOrigin, NewEvent, Subject},
     sql::Sql,
 };
 
@@ -57,7 +57,7 @@ pub(super) struct Application<'a> {
 struct Progress<'m> {
     /// The position of its write.
     at: usize,
-    now: Millis,
+    origin: ChangeOrigin,
     /// The idempotency record of the changes, which is already written.
     record: Option<&'m mut IdempotencyRecord>,
     has_enqueued: bool,
@@ -92,7 +92,7 @@ impl<'a> Application<'a> {
     ) -> DbResult<ApplyOutcome> {
         let mut progress = Progress {
             at,
-            now: changes.now,
+            origin: ChangeOrigin::new(changes),
             record: changes.idempotency_record.as_mut(),
             has_enqueued: false,
             has_written: false,
@@ -198,7 +198,7 @@ impl<'a> Application<'a> {
             records::rewrite(self.db, &self.generations, record).await?;
         }
         self.subscriptions.load(self.db, "SHARE", vec![parcel.tenant]).await?;
-        progress.has_enqueued |= self.record_created((id, parcel), progress.now);
+        progress.has_enqueued |= self.record_created((id, parcel), progress.origin);
         Ok(None)
     }
 
@@ -216,13 +216,17 @@ impl<'a> Application<'a> {
 
     /// Adds the count and the events of an inserted parcel. Returns `true` if a webhook event is among them. The
     /// tenant's subscription must be loaded.
-    pub(super) fn record_created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
+    pub(super) fn record_created(
+        &mut self,
+        (id, parcel): (i64, &NewParcel),
+        origin: ChangeOrigin,
+    ) -> bool {
         let tenant = self.generations.storage_tenant_id(parcel.tenant);
         let (day, state) = (epoch_day(parcel.created_at), State::LabelGenerated.number().into());
         self.counts.add((tenant, day, state, parcel.country.as_str().to_owned()), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
         let events = |kinds| webhooks::creation_events(kinds, parcel);
-        self.enqueue((parcel.tenant, subject), events, now)
+        self.enqueue((parcel.tenant, subject), events, origin)
     }
 
     /// Enqueues the events that the tenant's endpoint subscribes to. Returns `true` if there are any.
@@ -230,7 +234,7 @@ impl<'a> Application<'a> {
         &mut self,
         (tenant, subject): (Tenant, Subject),
         events: impl FnOnce(webhooks::WebhookEventKinds) -> I,
-        now: Millis,
+        origin: ChangeOrigin,
     ) -> bool
     where
         I: IntoIterator<Item = webhooks::OutboxEvent>,
@@ -239,7 +243,7 @@ impl<'a> Application<'a> {
         let mut has_enqueued = false;
         for event in events(subscription.kinds) {
             let tenant = self.generations.storage_tenant_id(tenant);
-            self.events.push(NewEvent { tenant, subscription, subject, event, now });
+            self.events.push(NewEvent { tenant, subscription, subject, event, origin });
             has_enqueued = true;
         }
         has_enqueued
@@ -279,7 +283,7 @@ impl<'a> Application<'a> {
         }
         self.histories.push((progress.at, parcel, event.clone()));
         let events = |kinds| webhooks::move_events(kinds, id, previous, event);
-        progress.has_enqueued |= self.enqueue((tenant, subject), events, progress.now);
+        progress.has_enqueued |= self.enqueue((tenant, subject), events, progress.origin);
         true
     }
 
@@ -324,7 +328,7 @@ impl<'a> Application<'a> {
         self.subscriptions.load(self.db, "SHARE", vec![manifest.tenant]).await?;
         let subject = Subject { parcel: None, manifest: Some(row) };
         let events = |kinds| webhooks::manifest_event(kinds, manifest);
-        progress.has_enqueued |= self.enqueue((manifest.tenant, subject), events, progress.now);
+        progress.has_enqueued |= self.enqueue((manifest.tenant, subject), events, progress.origin);
         Ok(true)
     }
 }

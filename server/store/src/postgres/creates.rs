@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use parcelo_domain::{Millis, NewParcel, State};
+use parcelo_domain::{NewParcel, State};
 
 use super::{
     connection::{Connection, column, get},
     error::DbResult,
     generations::Generations,
 };
-use crate::columns::environment_number;
+use crate::{columns::environment_number, outbox::ChangeOrigin};
 
 /// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
 /// positions of the inserted rows, and their ids.
@@ -50,18 +50,17 @@ pub(super) struct NewRow<'w> {
     /// The position of its write.
     pub(super) at: usize,
     pub(super) parcel: &'w NewParcel,
-    /// The time at which the write was decided.
-    pub(super) now: Millis,
+    pub(super) origin: ChangeOrigin,
 }
 
 impl<'w> CreateBatch<'w> {
     /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is applied
     /// separately after the batch.
-    pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
+    pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, origin: ChangeOrigin) {
         // In the form of the case-insensitive index.
         let number = parcel.tracking_number.as_str().to_ascii_uppercase();
         let number = (environment_number(parcel.tenant.environment), number);
-        self.0.entry(number).or_insert(NewRow { at, parcel, now });
+        self.0.entry(number).or_insert(NewRow { at, parcel, origin });
     }
 
     pub(super) fn is_empty(&self) -> bool {

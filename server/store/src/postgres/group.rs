@@ -23,7 +23,7 @@ use super::{
     records,
     write_queue::{Mutation, RollbackReason, Write, WriteOutcome},
 };
-use crate::{CommitOutcome, settlements, sql::Sql};
+use crate::{CommitOutcome, outbox::ChangeOrigin, settlements, sql::Sql};
 
 /// Writes a whole group in a transaction that it leaves open, for the caller to commit or roll back. Returns `Ok` only
 /// if the answers of all statements were read and none prevents the commit.
@@ -165,15 +165,15 @@ impl<'a> Group<'a> {
                 && let Some(parcel) = mutation.as_create()
             {
                 catch_panic(at, || panic_in_test(&mutation.changes))?;
-                batch.add(at, parcel, mutation.changes.now);
+                batch.add(at, parcel, ChangeOrigin::new(&mutation.changes));
             }
         }
         if batch.is_empty() {
             return Ok(());
         }
         let created = batch.insert(self.db, &self.application.generations).await?;
-        for (id, NewRow { at, parcel, now }) in created {
-            let has_enqueued = self.application.record_created((id, parcel), now);
+        for (id, NewRow { at, parcel, origin }) in created {
+            let has_enqueued = self.application.record_created((id, parcel), origin);
             self.decide(
                 at,
                 WriteOutcome::Decided { outcome: CommitOutcome::Committed, has_enqueued },

@@ -19,7 +19,7 @@ use crate::{
     carriers, columns, erase,
     generations::is_current,
     manifests, new_mails, number_taken,
-    outbox::Subject,
+    outbox::{ChangeOrigin, Subject},
     sql::{Sql, poll_now},
 };
 
@@ -46,8 +46,8 @@ pub(super) fn apply(
             return Ok((CommitOutcome::VersionConflict, false));
         }
     }
-    let (now, record) = (changes.now, changes.idempotency_record.as_mut());
-    let mut application = Application { db, pending, now, record, has_enqueued: false };
+    let (origin, record) = (ChangeOrigin::new(changes), changes.idempotency_record.as_mut());
+    let mut application = Application { db, pending, origin, record, has_enqueued: false };
     for op in &mut changes.ops {
         if let Some(refusal) = application.apply(op)? {
             return Ok((refusal, false));
@@ -78,7 +78,7 @@ fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<V
 struct Application<'a> {
     db: &'a Connection,
     pending: &'a mut Pending,
-    now: Millis,
+    origin: ChangeOrigin,
     /// The record that will be written with them.
     record: Option<&'a mut IdempotencyRecord>,
     /// `true` if an event was enqueued.
@@ -139,7 +139,7 @@ impl Application<'_> {
             let subject = Subject { parcel: Some(row), manifest: None };
             let events = webhooks::creation_events(subscription.kinds, parcel);
             let owner = (tenant, subscription);
-            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.origin)?;
         }
         Ok(None)
     }
@@ -165,7 +165,7 @@ impl Application<'_> {
         if let Some(TransitionSubject { owner, id, state }) = before {
             let subject = Subject { parcel: Some(parcel.0), manifest: None };
             let events = webhooks::move_events(owner.1.kinds, id, state, event);
-            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.origin)?;
         }
         Ok(true)
     }
@@ -186,7 +186,7 @@ impl Application<'_> {
             let subject = Subject { parcel: None, manifest: Some(row) };
             let event = webhooks::manifest_event(subscription.kinds, manifest);
             let owner = (number, subscription);
-            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, event), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, event), self.origin)?;
         }
         Ok(true)
     }

@@ -2,7 +2,7 @@
 //! one look-up, in a table that has no row for the tenant.
 
 use parcelo_domain::{
-    Millis, ParcelRowId, State,
+    ParcelRowId, State,
     webhooks::{OutboxEvent, WebhookEventKinds},
 };
 use rusqlite::{Connection, OptionalExtension};
@@ -10,7 +10,7 @@ use ulid::Ulid;
 
 use crate::{
     generations::{is_current, own_number},
-    outbox::{self, NewEvent, Subject, Subscription},
+    outbox::{self, ChangeOrigin, NewEvent, Subject, Subscription},
     sql::{self, Sql, poll_now},
 };
 
@@ -53,9 +53,9 @@ pub(super) fn enqueue(
     db: &Connection,
     (tenant, subscription): Owner,
     (subject, events): (Subject, impl IntoIterator<Item = OutboxEvent>),
-    now: Millis,
+    origin: ChangeOrigin,
 ) -> rusqlite::Result<bool> {
-    let new = |event| NewEvent { tenant, subscription, subject, event, now };
+    let new = |event| NewEvent { tenant, subscription, subject, event, origin };
     let events: Vec<_> = events.into_iter().map(new).collect();
     if events.is_empty() {
         return Ok(false);

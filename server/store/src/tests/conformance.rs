@@ -635,7 +635,7 @@ pub(crate) fn production(account: i64) -> Tenant {
 }
 
 pub(crate) fn empty_changes() -> Changes {
-    Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
+    Changes { now: NOW, trace: None, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
 }
 
 /// Returns changes that apply these operations to a parcel, if it is still as it was read.

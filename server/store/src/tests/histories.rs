@@ -13,7 +13,7 @@ use parcelo::webhook::Secret;
 use parcelo_domain::{
     AcceptedCarrierEvent, AccountRowId, CarrierException, CarrierReport, CarrierRowId, Changes,
     Event, Millis, NewCredential, NewManifest, ParcelRow, Scan, State, Step, StoreOp, StoredOrder,
-    Tenant, Version,
+    Tenant, TraceContext, Version,
     audit::Actor,
     credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
     idempotency::LIFETIME_MILLIS,
@@ -201,6 +201,7 @@ impl History {
         let key = self.rng.u32(1..40);
         let mut changes = create(tenant, "ANOTHER-0001", key);
         changes.now = self.now;
+        changes.trace = self.trace();
         let country = self.rng.choice([CountryCode::EC, CountryCode::MX, CountryCode::CO]).unwrap();
         let id = self.id();
         let number = match self.rng.u8(..3) {
@@ -232,6 +233,10 @@ impl History {
         }
         self.numbers.push(number);
         format!("create {key}: {:?}", store.commit(changes).await)
+    }
+
+    fn trace(&mut self) -> Option<TraceContext> {
+        self.rng.bool().then(|| TraceContext::from_bytes([self.rng.u8(..); 17]))
     }
 
     fn event(&mut self, parcel: &ParcelRow) -> Event {
@@ -292,8 +297,8 @@ impl History {
             }
         }
         let version = Version(parcel.version.0 + i64::from(self.rng.u8(..10) == 0));
-        let changes =
-            Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..empty_changes() };
+        let (now, trace, expect) = (self.now, self.trace(), vec![(parcel.key, version)]);
+        let changes = Changes { now, trace, expect, ops, ..empty_changes() };
         let outcome = match store.commit(changes).await {
             // An event that occurs twice also conflicts in the outbox, and PostgreSQL reports the conflict found first.
             CommitOutcome::Broken => CommitOutcome::VersionConflict,
@@ -328,7 +333,8 @@ impl History {
             parcels: vec![parcel.key],
         };
         let ops = vec![StoreOp::InsertManifest(Box::new(new))];
-        let outcome = store.commit(Changes { now: self.now, ops, ..empty_changes() }).await;
+        let changes = Changes { now: self.now, trace: self.trace(), ops, ..empty_changes() };
+        let outcome = store.commit(changes).await;
         let manifest = answer_text(store.manifest(parcel.tenant, id).await);
         let awb = answer_text(store.awb_on_label(parcel.key, self.rng.u32(1..4)).await);
         format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
@@ -385,7 +391,8 @@ impl History {
             let payload = answer_text(store.payload(&lease).await);
             let logged = store.logged_payload(lease.tenant, lease.attempt.event).await;
             assert_eq!(answer_text(logged), payload, "the log has the payload that is sent");
-            let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
+            let (kind, at, trace) = (lease.kind, lease.at, lease.trace);
+            let event = lease.attempt.event;
             let outcome = match self.rng.u8(..3) {
                 0 => Err(DeliveryError::TimedOut),
                 _ => webhooks::outcome(self.now, self.rng.u16(200..600)).response,
@@ -403,7 +410,9 @@ impl History {
                 _ => answer_text(store.settle(lease, outcome, decision).await),
             };
             let url = &endpoint.url;
-            all.push(format!("{url} {kind:?} {at:?} {event} {payload} {decision:?} {settled}"));
+            all.push(format!(
+                "{url} {kind:?} {at:?} {trace:?} {event} {payload} {decision:?} {settled}"
+            ));
         }
         let tenant = self.tenant();
         if self.rng.u8(..6) == 0 {

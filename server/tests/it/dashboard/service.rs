@@ -118,7 +118,7 @@ impl TestService {
         let now = self.service.now();
         let (_, record) =
             self.service.issuer(Actor::Server).issue_api_key(request, now).await.unwrap();
-        Caller { key: Arc::new(record) }
+        Caller { key: Arc::new(record), trace: None }
     }
 
     /// Creates an order of this caller with this tracking number.

@@ -1,7 +1,7 @@
 //! The requests to an account's webhook, for the OpenAPI document: each kind of event with its body.
 
 use parcelo::webhook;
-use parcelo_domain::webhooks::WebhookEventKind;
+use parcelo_domain::{TraceContext, webhooks::WebhookEventKind};
 use parcelo_types::{
     Environment,
     internal::EventKind,
@@ -15,7 +15,9 @@ use utoipa::openapi::{
     schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type},
 };
 
-use super::operation_doc::{JSON, Schemas, add_schema, parameter, reference, type_schema};
+use super::operation_doc::{
+    JSON, Schemas, add_schema, header_parameter, parameter, reference, type_schema,
+};
 
 const RESPONSE_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";
@@ -121,5 +123,10 @@ fn webhook_headers() -> Vec<Parameter> {
         let text = type_schema(Type::String);
         parameter(name, ParameterIn::Header, text).description(Some(about)).build()
     };
-    all.map(header).into()
+    let trace = header_parameter(
+        TraceContext::HEADER,
+        "The trace of the request that caused the event, if it had one (W3C Trace Context).",
+        type_schema(Type::String),
+    );
+    all.map(header).into_iter().chain([trace]).collect()
 }

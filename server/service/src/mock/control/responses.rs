@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use parcelo_domain::TraceContext;
 use parcelo_types::{OrderRequest, ParcelStatus, TrackingNumber, internal::time, model::Deleted};
 use serde::Serialize;
 use serde_json::Value;
@@ -153,7 +154,8 @@ pub(super) struct InboxDelivery {
     /// True if its signature and timestamp were valid; only in the mock server's inbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
-    /// The headers that the handler verifies; absent in the mock server's inbox, as are `answer` and `fault`.
+    /// The headers that the handler verifies, and `traceparent` if there is one; absent in the mock server's inbox, as
+    /// are `answer` and `fault`.
     #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<BTreeMap<String, String>>,
     /// The JSON as it was sent.
@@ -202,7 +204,8 @@ impl InboxDelivery {
 
     /// Returns a delivery to the suite's own handler.
     pub(super) fn sent(sent: &WebhookDelivery) -> Self {
-        let headers = sent.headers.iter().cloned();
+        let parent = sent.traceparent.clone().map(|parent| (TraceContext::HEADER, parent));
+        let headers = sent.headers.iter().cloned().chain(parent);
         Self {
             id: sent.id.clone(),
             at: time::to_text(sent.at),

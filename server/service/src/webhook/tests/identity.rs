@@ -87,7 +87,8 @@ impl TestService {
     async fn submit(&self, tenant: Tenant, id: u128) {
         let now = self.service.now();
         let ops = vec![StoreOp::InsertManifest(Box::new(manifest(tenant, now, id)))];
-        let changes = Changes { now, idempotency_record: None, expect: Vec::new(), ops };
+        let changes =
+            Changes { now, trace: None, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(self.service.store().commit(changes).await, CommitOutcome::Committed);
     }
 

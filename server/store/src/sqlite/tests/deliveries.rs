@@ -2,19 +2,24 @@
 //! many rows are made in pages.
 
 use parcelo_domain::{
-    Millis,
+    Changes, Millis, TraceContext,
     sample::TEST_AUTHOR,
     webhooks::{DeliveryLease, DisabledBy, RetryDecision},
 };
+use rusqlite::Connection;
 
 use super::conformance::{
-    NOW, SECRET, sandbox,
+    NOW, SECRET, commit, create, sandbox,
     webhooks::{endpoint, enqueue, lease, outcome},
 };
 use crate::{
     EventsToReplay, Settled, Store,
     generations::{current_generation, is_current},
-    sqlite::tests::{begin_reset, erase_some},
+    sqlite::{
+        identity,
+        migrations::MIGRATIONS,
+        tests::{TestFile, begin_reset, erase_some},
+    },
 };
 
 /// Returns the due times of the webhooks and the counts of their events: each as the triggers keep it, and as computed
@@ -110,6 +115,27 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_trace_survives_a_restart_and_an_event_of_schema_27_has_none() {
+    let (test_file, tenant) = (TestFile::new(), sandbox(1));
+    let db = Connection::open(&test_file.file).unwrap();
+    db.execute_batch(&MIGRATIONS[..27].concat()).unwrap();
+    db.pragma_update(None, "user_version", 27).unwrap();
+    identity::mark_as_ours(&db).unwrap();
+    db.execute("INSERT INTO meta VALUES ('secret', ?1)", [SECRET]).unwrap();
+    let event = "INSERT INTO outbox (tenant, event_id, kind, happened_at, created_at, state, due, after_lease) \
+         VALUES (?1, zeroblob(16), 4, 1, 1, 1, 1, 0)";
+    db.execute(event, [tenant.number()]).unwrap();
+    drop(db);
+    let store = test_file.open();
+    store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
+    let trace = Some(TraceContext::from_bytes([7; 17]));
+    commit(&store, Changes { trace, ..create(tenant, "SB-TRACED-0001", 1) }).await;
+    store.close().await;
+    let leased = lease(&test_file.open(), tenant, 9, NOW).await;
+    assert_eq!(leased.iter().map(|event| event.trace).collect::<Vec<_>>(), [None, trace]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use parcelo::webhook::Secret;
 use parcelo_domain::{
-    Millis, State, Tenant,
+    Changes, Millis, State, Tenant, TraceContext,
     sample::TEST_AUTHOR,
     webhooks::{
         AttemptResult, DeliveryLease, DeliveryStatus, DisabledBy, Endpoint, EndpointResponse,
@@ -30,6 +30,7 @@ conformance_tests!(
     events_that_wait_for_an_earlier_one_are_not_stranded,
     a_parcel_has_its_events_newest_first_for_its_tenant_alone,
     a_later_change_does_not_alter_the_payload_of_an_event,
+    an_event_keeps_the_trace_of_its_request,
     settling_logs_the_attempt_and_updates_its_event,
     a_late_answer_changes_nothing,
     forgetting_an_event_deletes_its_log,
@@ -236,6 +237,24 @@ async fn a_later_change_does_not_alter_the_payload_of_an_event(store: Store) {
     store.reset(tenant).await.unwrap();
     assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
     assert!(store.logged_payload(tenant, leased.attempt.event).await.unwrap().is_none());
+}
+
+async fn an_event_keeps_the_trace_of_its_request(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 1).await;
+    let trace = Some(TraceContext::from_bytes([7; 17]));
+    commit(&store, Changes { trace, ..create(tenant, "SB-TRACED-0001", 1) }).await;
+    commit(&store, create(tenant, "SB-UNTRACED-01", 2)).await;
+    let parcel = row(&store, "SB-UNTRACED-01").await.unwrap();
+    let moved = changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)]);
+    commit(&store, Changes { trace, ..moved }).await;
+    let mut traces = Vec::new();
+    for _ in 0..2 {
+        for one in lease(&store, tenant, 9, NOW.plus(9)).await {
+            traces.push((one.sequence, one.trace));
+            store.settle(one, outcome(NOW.plus(9), 200), RetryDecision::Delivered).await.unwrap();
+        }
+    }
+    assert_eq!(traces, [(None, None), (Some(2), trace), (Some(2), None), (Some(3), trace)]);
 }
 
 async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
