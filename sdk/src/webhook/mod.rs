@@ -23,6 +23,9 @@
 //! Pass the body byte for byte: if it is parsed and serialised again, its signature no longer matches. A message is sent
 //! again, always with the same id, until the receiver responds with 2xx. Store the id with the effects of the message,
 //! and respond with 2xx the second time without repeating them.
+//!
+//! If the call that caused the event had a `traceparent` header, the message has one of the same trace. Read it like any
+//! other header; the signature does not cover it.
 
 mod error;
 mod headers;
