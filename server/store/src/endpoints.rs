@@ -39,14 +39,21 @@ impl Store {
         endpoint: Endpoint,
         by: &Author,
     ) -> Result<Endpoint, StoreError> {
-        let by = by.clone();
-        self.write(async move |db| {
-            let set = set(db, &endpoint).await?;
-            let change = AuditedChange::for_webhook(endpoint.tenant, AuditAction::WebhookSet);
-            audit::record(db, &by, &change).await?;
-            Ok(set)
-        })
-        .await
+        let (by, tenant, now) = (by.clone(), endpoint.tenant, endpoint.created_at);
+        let (set, replaced) = self
+            .write(async move |db| {
+                let set = set(db, &endpoint).await?;
+                let change = AuditedChange::for_webhook(endpoint.tenant, AuditAction::WebhookSet);
+                audit::record(db, &by, &change).await?;
+                Ok(set)
+            })
+            .await?;
+        if let Some(before) = replaced
+            && let Err(error) = self.void_leases(tenant, before, Some(now)).await
+        {
+            tracing::warn!(%error, "some events are sent to a webhook's new address a minute late");
+        }
+        Ok(set)
     }
 
     /// Replaces the secret of the tenant's endpoint. The previous secret also signs for a while. Returns `false`, and
@@ -122,21 +129,43 @@ impl Store {
         self.write(async move |db| set_disabled_by(db, tenant.number(), off).await).await?;
         self.hold(tenant).await?;
         let by = by.clone();
-        self.write(async move |db| {
-            void_leases(db, tenant, None).await?;
+        let remove = async move |db: Sql<'_>| {
+            // First, as in a settlement, so that the two never deadlock.
+            lock(db, tenant.number()).await?;
             db.delete_tenant_rows("webhook_old_secrets", tenant.number()).await?;
             if db.is_postgres() {
                 db.delete_tenant_rows("webhook_successes", tenant.number()).await?;
             }
-            if db.delete_tenant_rows("webhook_endpoints", tenant.number()).await? == 0 {
-                return Ok(());
+            if db.delete_tenant_rows("webhook_endpoints", tenant.number()).await? > 0 {
+                let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookRemoved);
+                audit::record(db, &by, &change).await?;
             }
-            let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookRemoved);
-            audit::record(db, &by, &change).await
-        })
-        .await?;
+            outbox::next_lease(db).await
+        };
+        let removed = self.write(remove).await?;
         // The endpoint may have been turned on between the two writes.
-        self.hold(tenant).await
+        self.hold(tenant).await?;
+        self.void_leases(tenant, removed, None).await
+    }
+
+    /// Ends the leases with a number below `before` of an endpoint that was removed or replaced, so that the answers of
+    /// attempts in progress do not count. Leased events become due at `due`, or lose their due time if it is `None`. On
+    /// PostgreSQL this reads all unsent events, because a lease writes no index, so no order may wait for it.
+    async fn void_leases(
+        &self,
+        tenant: Tenant,
+        before: i64,
+        due: Option<Millis>,
+    ) -> Result<(), StoreError> {
+        let params = params![tenant.number(), due, before].to_vec();
+        let sql = concat!(
+            "UPDATE outbox SET {lease_until = NULL, |}leased = FALSE, lease = $3, \
+             due = CASE WHEN state = 1 THEN $2 ELSE due END \
+             WHERE {id = ANY (ARRAY (SELECT id FROM outbox WHERE |}tenant = ",
+            current_generation!("$1"),
+            " AND leased = {TRUE)) AND leased|1} AND lease < $3"
+        );
+        self.page(async move |db: Sql<'_>| db.execute(sql, &params).await.map(drop)).await
     }
 
     /// Returns the reason why the tenant's endpoint is off, and the number of held events, or `None` if it is on.
@@ -276,22 +305,21 @@ async fn rotate(
     Ok(true)
 }
 
-async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
+/// Sets an endpoint. If it replaces an endpoint with another URL or an unreadable one, also returns the lease number
+/// below which leases must end.
+async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<(Endpoint, Option<i64>)> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
     // Makes two servers that change the endpoint at once take turns.
     lock(db, tenant.number()).await?;
-    match find(db, tenant).await {
-        Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
-            void_leases(db, tenant, Some(now)).await?;
-        }
-        Ok(_) => {}
+    let is_replaced = match find(db, tenant).await {
+        Ok(before) => before.is_some_and(|before| before.url != endpoint.url),
         // The secret of an unreadable endpoint cannot be kept, so a new one replaces it.
         Err(error) if error.is_row_error() => {
-            void_leases(db, tenant, Some(now)).await?;
             db.delete_tenant_rows("webhook_endpoints", tenant.number()).await?;
+            true
         }
         Err(error) => return Err(error),
-    }
+    };
     let params = params![
         tenant.number(),
         &endpoint.url,
@@ -312,21 +340,9 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         );
         db.execute(due, params![tenant.number()]).await?;
     }
+    let replaced = if is_replaced { Some(outbox::next_lease(db).await?) } else { None };
     let set = find(db, tenant).await?;
-    db.require(set)
-}
-
-/// Ends the leases of an endpoint that is removed or replaced, so that the answers of attempts in progress do not
-/// count. Leased events become due at `due`, or lose their due time if it is `None`.
-async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
-    let lease = outbox::next_lease(db).await?;
-    let sql = concat!(
-        "UPDATE outbox SET {lease_until = NULL, |}leased = FALSE, lease = $3, \
-         due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
-        current_generation!("$1"),
-        " AND leased = {TRUE|1}"
-    );
-    db.execute(sql, params![tenant.number(), due, lease]).await.map(drop)
+    Ok((db.require(set)?, replaced))
 }
 
 /// Turns an endpoint off for a reason, or on (`None`). Returns `true` if it was on, or `None` if there is no endpoint.

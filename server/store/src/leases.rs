@@ -168,7 +168,10 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
     }
     for (row_id, tenant, lease) in lease_due_events(db, request, (&endpoints, number)).await? {
         match (endpoints.get(&tenant), lease) {
-            (Some(endpoint), Ok(lease)) => leased.events.push((Arc::clone(endpoint), lease)),
+            (Some(endpoint), Ok(lease)) => {
+                let lease = DeliveryLease { url: endpoint.url.clone(), ..lease };
+                leased.events.push((Arc::clone(endpoint), lease));
+            }
             (None, Ok(_)) => {}
             (_, Err(error)) if error.is_row_error() => {
                 fail_unreadable_event(db, row_id, request.now).await?;

@@ -53,12 +53,13 @@ impl Store {
     }
 }
 
-/// Reads an event from the columns of `lease_columns!`, under the lease with this number.
+/// Reads an event from the columns of `lease_columns!`, under the lease with this number. The caller knows the URL.
 pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResult<DeliveryLease> {
     let previous = row.get::<Option<u8>>(5)?;
     let attempt = row.get::<u32>(7)?.saturating_add(1);
     Ok(DeliveryLease {
         tenant,
+        url: String::new(),
         attempt: DeliveryAttempt {
             environment: tenant.environment,
             event: Ulid::from_bytes(row.get(0)?),

@@ -3,8 +3,8 @@
 //! rows in the order of their ids. So two servers that settle events of the same parcels wait for each other and never
 //! deadlock.
 //!
-//! An answer counts for the lease under which its event was sent. If the event was leased again or replayed since, the
-//! answer is late: it is logged without further effect.
+//! An answer counts for the lease under which its event was sent. If the event was leased again or replayed since, or
+//! its endpoint replaced, the answer is late: it is logged without further effect.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -121,13 +121,14 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
         .enumerate()
         .map(|(index, lease)| {
             let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
-            params![index, event, tenant, lease.number].to_vec()
+            params![index, event, tenant, lease.number, &lease.url].to_vec()
         })
         .collect();
     let sql = concat!(
-        "SELECT {n.place|$1}, o.id, o.parcel, o.first_attempt, o.lease = {n.lease|$4} FROM \
-         {unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) \
-         AS n (place, event, tenant, lease) JOIN outbox AS o ON|outbox AS o WHERE} \
+        "SELECT {n.place|$1}, o.id, o.parcel, o.first_attempt, o.lease = {n.lease|$4} AND EXISTS \
+         (SELECT 1 FROM webhook_endpoints AS e WHERE e.tenant = {n.tenant|$3} AND e.url = {n.url|$5}) FROM \
+         {unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[]) \
+         AS n (place, event, tenant, lease, url) JOIN outbox AS o ON|outbox AS o WHERE} \
          o.event_id = {n.event|$2} AND ",
         own_number!("o.tenant"),
         " = {n.tenant|$3} AND o.after_lease < {n.lease|$4} AND ",
@@ -192,7 +193,8 @@ async fn disable_endpoints(
 }
 
 /// Returns `true` if the endpoint has accepted anything since an event's first attempt, with the precision of the
-/// stored last success.
+/// stored last success. On PostgreSQL the group has locked the endpoint, whose lock those that record a success share,
+/// so that no success is overlooked because it is not committed yet.
 async fn has_answered_since(db: Sql<'_>, tenant: i64, first: Option<i64>) -> SqlResult<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM {webhook_successes|webhook_endpoints} \
          WHERE tenant = $1 AND {at|last_success} > $2)";

@@ -105,6 +105,8 @@ impl DeliveryStatus {
 pub struct DeliveryLease {
     /// The tenant that owns it.
     pub tenant: Tenant,
+    /// The URL that its endpoint had when the event was leased.
+    pub url: String,
     /// The attempt to make.
     pub attempt: DeliveryAttempt,
     /// The kind.

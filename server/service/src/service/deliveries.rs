@@ -9,7 +9,7 @@ use parcelo_domain::{
     ids::public_id,
     webhooks::{
         self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots, DisabledBy,
-        Endpoint, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS, RetryDecision,
+        Endpoint, LEASE_MILLIS, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS, RetryDecision,
     },
 };
 use parcelo_store::{Settled, StoreError};
@@ -17,10 +17,15 @@ use ulid::Ulid;
 
 use super::{Refusal, Service};
 
+/// Maximum age of a lease at which a message is sent: the rest of the lease is longer than an attempt may take.
+const MAX_LEASE_AGE_MILLIS: i64 = LEASE_MILLIS * 2 / 3;
+
 /// An event that is leased for sending.
 #[derive(Debug, Clone)]
 pub struct LeasedEvent {
     lease: DeliveryLease,
+    /// A time just before the lease began.
+    leased_at: Millis,
     endpoint: Arc<Endpoint>,
 }
 
@@ -103,17 +108,19 @@ impl Service {
             }
             // If all events of this round were unreadable, others behind them may be due.
             if !leased.events.is_empty() || leased.is_empty() {
-                let event = |(endpoint, lease)| LeasedEvent { lease, endpoint };
+                let event = |(endpoint, lease)| LeasedEvent { lease, leased_at: now, endpoint };
                 return Ok(leased.events.into_iter().map(event).collect());
             }
         }
     }
 
     /// Returns the message for a leased event. Returns `None` if its subject was deleted, or if the event cannot be
-    /// read; it has then failed and is not leased again.
+    /// read; it has then failed and is not leased again. Also returns `None` if the process was suspended and the lease
+    /// may end during the attempt: another server may already have sent later events of the parcel.
     pub async fn prepare_delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
-        let LeasedEvent { lease, endpoint } = event;
+        let LeasedEvent { lease, leased_at, endpoint } = event;
         match self.store.payload(&lease).await {
+            Ok(_) if self.now() > leased_at.plus(MAX_LEASE_AGE_MILLIS) => Ok(None),
             Ok(Some(payload)) => {
                 let body = webhooks::event_body(payload);
                 Ok(Some(self.sign(&endpoint, lease, body)))

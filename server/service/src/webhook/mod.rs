@@ -3,9 +3,10 @@
 //! evaluates responses, and the store knows what is due.
 //!
 //! A lease lasts a minute, four times as long as an attempt may take (15 s). If it ends, the process that held it
-//! is gone, and the event is due again. A response after the end of its lease (from a process that was suspended)
-//! still counts if the event was not leased again. Otherwise the later attempt decides, and the late response is
-//! only logged.
+//! is gone, and the event is due again. A process that was suspended between leasing and sending does not send, and
+//! its event is due again too. A response after the end of its lease (from a process that was suspended while it
+//! waited) still counts if the event was not leased again. Otherwise the later attempt decides, and the late response
+//! is only logged.
 
 mod resolver;
 mod send;
@@ -159,7 +160,7 @@ impl InFlightDeliveries {
 
 /// Reads, sends and settles one event. An event that fails does not delay others.
 async fn deliver(service: Arc<Service>, transport: Arc<dyn WebhookTransport>, event: LeasedEvent) {
-    // A failure is logged where it happened; the lease ends, and the message is sent again.
+    // A failure is logged where it happened. Unless the event is done, its lease ends, and the message is sent later.
     let Ok(Some(delivery)) = service.prepare_delivery(event).await else { return };
     let (millis, response) = transport.send(&delivery).await;
     let outcome = AttemptResult { at: service.now(), millis, response };

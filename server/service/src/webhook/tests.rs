@@ -504,6 +504,23 @@ async fn a_response_counts_unless_its_webhook_was_replaced() {
 }
 
 #[tokio::test]
+async fn a_suspended_process_sends_nothing_under_a_lease_that_may_end() {
+    let test = TestService::new().await;
+    let tenant = test.subscriber("shop", OLD).await.tenant();
+    test.endpoints().send_test(tenant, START).await.unwrap();
+    let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
+    let event = test.service.lease_deliveries(&slots).await.unwrap().remove(0);
+    // An attempt of 15 s ends within the lease of a minute, or may not.
+    for (seconds, is_sent) in [(40, true), (46, false)] {
+        test.clock.set(START.plus(seconds * Millis::SECOND));
+        let delivery = test.service.prepare_delivery(event.clone()).await.unwrap();
+        assert_eq!(delivery.is_some(), is_sent, "after {seconds} s");
+    }
+    test.clock.set(START.plus(Millis::MINUTE));
+    test.lease_one(tenant).await;
+}
+
+#[tokio::test]
 async fn an_attempt_from_before_a_replay_does_not_settle_it() {
     for status in [200, 410, 500] {
         for taken_again in [true, false] {

@@ -453,10 +453,16 @@ mod tests {
             let text = format!("postgres://{hosts}/parcelo?passfile={}", file.display());
             let address = Address::parse(&text).unwrap();
             let passwords = address.hosts.iter().map(|host| {
-                let password = host.config.get_password().unwrap_or_default();
-                format!("{:?}:{}", host.password_source, String::from_utf8_lossy(password))
+                let (config, source) = host.with_password();
+                let password = config.get_password().unwrap_or_default();
+                format!("{source:?}:{}", String::from_utf8_lossy(password))
             });
             assert_eq!(passwords.collect::<Vec<_>>().join(" "), expected, "{hosts}");
         }
+        let text = format!("postgres://shop@db1/parcelo?passfile={}", file.display());
+        let address = Address::parse(&text).unwrap();
+        std::fs::write(&file, "db1:*:*:*:changed").unwrap();
+        let (config, _) = address.hosts[0].with_password();
+        assert_eq!(config.get_password(), Some(b"changed".as_slice()), "no restart is needed");
     }
 }

@@ -176,9 +176,10 @@ impl Connector {
 
     /// Opens a connection to a host. Returns `None` if it is a standby.
     async fn open(&self, host: &HostConfig) -> DbResult<Option<Connection>> {
-        let connected = host.config.connect(self.encryption.clone()).await;
+        let (config, password_source) = host.with_password();
+        let connected = config.connect(self.encryption.clone()).await;
         let (client, connection) =
-            connected.map_err(|error| connect_failure(error, host.password_source))?;
+            connected.map_err(|error| connect_failure(error, password_source))?;
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");

@@ -88,11 +88,12 @@ impl<'a> Group<'a> {
         );
         let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
-        let may_be_disabled: Vec<Tenant> =
-            writes.iter().filter_map(Write::may_disable_endpoint_of).collect();
+        let settling: Vec<_> = writes.iter().filter_map(Write::endpoint_lock).collect();
         let load_subscriptions = async {
-            let lock = if may_be_disabled.is_empty() { "SHARE" } else { "UPDATE" };
-            subscriptions.load(db, lock, owners(writes).chain(may_be_disabled).collect()).await
+            let may_disable = settling.iter().any(|(_, lock)| *lock == "UPDATE");
+            let lock = if may_disable { "UPDATE" } else { "SHARE" };
+            let tenants = owners(writes).chain(settling.iter().map(|(tenant, _)| *tenant));
+            subscriptions.load(db, lock, tenants.collect()).await
         };
         // Every group of every server locks parcels before keys, and keys before numbers. If BEGIN fails, the
         // statements sent with it do no harm outside a transaction.

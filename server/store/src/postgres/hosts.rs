@@ -16,8 +16,18 @@ const DEFAULT_PORT: u16 = 5432;
 pub(super) struct HostConfig {
     /// Its name in messages.
     pub(super) name: String,
+    /// Its configuration, without a password from the password file.
     pub(super) config: Config,
-    pub(super) password_source: PasswordSource,
+    passwords: Passwords,
+}
+
+impl HostConfig {
+    /// Returns the configuration with the present password, and the source of the password.
+    pub(super) fn with_password(&self) -> (Config, PasswordSource) {
+        let mut config = self.config.clone();
+        let source = self.passwords.add_to(&mut config);
+        (config, source)
+    }
 }
 
 /// Returns a configuration for each host of `hosts_config`, with the settings of `common`. Refuses lists of hosts,
@@ -52,8 +62,7 @@ pub(super) fn configure_each(
         if let Some(address) = addresses.get(index) {
             config.hostaddr(*address);
         }
-        let password_source = passwords.add_to(&mut config);
-        HostConfig { name: format!("{name}:{port}"), config, password_source }
+        HostConfig { name: format!("{name}:{port}"), config, passwords: passwords.clone() }
     });
     Ok(configs.collect())
 }

@@ -18,15 +18,16 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// The source of the password for all hosts, and the lines of the password file if there is no such password.
+/// The source of the password for all hosts, and the password file if there is no such password.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passwords {
     source: PasswordSource,
-    lines: String,
+    passfile: Option<PathBuf>,
 }
 
 /// Looks up the password of an address, and sets it in `common` if it is the same for all hosts.
 pub(super) fn find(common: &mut Config, passfile: Option<PathBuf>) -> Passwords {
-    let from_source = |source| Passwords { source, lines: String::new() };
+    let from_source = |source| Passwords { source, passfile: None };
     if common.get_password().is_some() {
         return from_source(PasswordSource::Address);
     }
@@ -34,26 +35,18 @@ pub(super) fn find(common: &mut Config, passfile: Option<PathBuf>) -> Passwords 
         common.password(password);
         return from_source(PasswordSource::Environment);
     }
-    let lines = read_passfile(passfile).unwrap_or_default();
-    Passwords { source: PasswordSource::Nowhere, lines }
-}
-
-fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
     let passfile = passfile
         .or_else(|| env::var_os("PGPASSFILE").map(PathBuf::from))
-        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-    // A file that others can read is not used, as in `libpq`.
-    if fs::metadata(&passfile).ok()?.permissions().mode() & 0o077 != 0 {
-        tracing::warn!("the password file can be read by others, and is not used");
-        return None;
-    }
-    fs::read_to_string(passfile).ok()
+        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")));
+    Passwords { source: PasswordSource::Nowhere, passfile }
 }
 
 impl Passwords {
     /// Adds the password of a host from the first line of the password file that matches it, as `libpq` does. A line is
-    /// `host:port:database:user:password`. Returns the source of the host's password.
+    /// `host:port:database:user:password`. Returns the source of the host's password. The file is read for each
+    /// connection, so that a changed password needs no restart.
     pub(super) fn add_to(&self, host: &mut Config) -> PasswordSource {
+        let lines = self.read_passfile().unwrap_or_default();
         let name = match host.get_hosts() {
             [Host::Tcp(name)] => name.as_str(),
             _ => "localhost",
@@ -61,7 +54,7 @@ impl Passwords {
         let port = host.get_ports().first().map(ToString::to_string).unwrap_or_default();
         let user = host.get_user().unwrap_or_default();
         let expected = [name, &port, host.get_dbname().unwrap_or(user), user];
-        let lines = self.lines.lines().filter(|line| !line.starts_with('#'));
+        let lines = lines.lines().filter(|line| !line.starts_with('#'));
         let password = lines.map(split_fields).find_map(|mut fields| {
             let password = fields.pop().filter(|_| fields.len() == expected.len())?;
             let matches = |(field, expected): (&String, _)| field == "*" || field == expected;
@@ -70,6 +63,16 @@ impl Passwords {
         let Some(password) = password else { return self.source };
         host.password(password);
         PasswordSource::File
+    }
+
+    fn read_passfile(&self) -> Option<String> {
+        let passfile = self.passfile.as_deref()?;
+        // A file that others can read is not used, as in `libpq`.
+        if fs::metadata(passfile).ok()?.permissions().mode() & 0o077 != 0 {
+            tracing::warn!("the password file can be read by others, and is not used");
+            return None;
+        }
+        fs::read_to_string(passfile).ok()
     }
 }
 

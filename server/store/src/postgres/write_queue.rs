@@ -133,15 +133,16 @@ impl Write {
         queued.settlement.lease.parcel.map(|parcel| parcel.0)
     }
 
-    /// Returns the tenant whose endpoint the write may turn off.
-    pub(super) fn may_disable_endpoint_of(&self) -> Option<Tenant> {
+    /// Returns the tenant whose endpoint a settlement locks, and the lock. A success shares it, so that no other server
+    /// turns the endpoint off before the success is committed.
+    pub(super) fn endpoint_lock(&self) -> Option<(Tenant, &'static str)> {
         let Self::Settle(queued) = self else { return None };
-        match queued.settlement.decision {
-            RetryDecision::Gone | RetryDecision::GivenUp => Some(queued.settlement.lease.tenant),
-            RetryDecision::Delivered | RetryDecision::Retry { .. } | RetryDecision::Unreadable => {
-                None
-            }
-        }
+        let lock = match queued.settlement.decision {
+            RetryDecision::Gone | RetryDecision::GivenUp => "UPDATE",
+            RetryDecision::Delivered => "SHARE",
+            RetryDecision::Retry { .. } | RetryDecision::Unreadable => return None,
+        };
+        Some((queued.settlement.lease.tenant, lock))
     }
 
     /// Returns the tenant whose data the write changes, if known.

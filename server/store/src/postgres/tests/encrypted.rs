@@ -102,20 +102,30 @@ impl TlsServer {
         self.cluster.query(&format!("port={} dbname=postgres", self.port), sql)
     }
 
-    /// Returns true if a connection is encrypted, or the reason why it was refused. In the query, `{files}`
-    /// is the folder's path, and `{root}` names a certificate in it.
-    async fn connect(&self, user_at_host: &str, query: &str) -> Result<bool, String> {
+    /// Returns an address of the server. In the query, `{files}` is the folder's path, and `{root}` names a
+    /// certificate in it.
+    fn address(&self, user_at_host: &str, query: &str) -> Address {
         let folder = self.files.path().display();
         let query = query.replace("{root}", "sslrootcert={files}");
         let query = query.replace("{files}", &folder.to_string());
         let url = format!("postgres://{user_at_host}:{}/postgres?{query}", self.port);
-        let address = Address::parse(&url).unwrap();
-        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        let connect =
-            async { Connector::for_writer(&address)?.connect().await?.value(sql, &[]).await };
-        let connected: DbResult<bool> = LocalSet::new().run_until(connect).await;
-        connected.map_err(|failure| failure.to_string())
+        Address::parse(&url).unwrap()
     }
+
+    /// Returns true if a connection is encrypted, or the reason why it was refused.
+    async fn connect(&self, user_at_host: &str, query: &str) -> Result<bool, String> {
+        let address = self.address(user_at_host, query);
+        let connector = Connector::for_writer(&address).map_err(|failure| failure.to_string())?;
+        connect(&connector).await
+    }
+}
+
+/// Returns true if a connection is encrypted, or the reason why it was refused.
+async fn connect(connector: &Connector) -> Result<bool, String> {
+    let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let connect = async { connector.connect().await?.value(sql, &[]).await };
+    let connected: DbResult<bool> = LocalSet::new().run_until(connect).await;
+    connected.map_err(|failure| failure.to_string())
 }
 
 #[tokio::test]
@@ -178,6 +188,12 @@ async fn errors_ask_for_a_password_and_never_show_it() {
         assert!(refused.contains(advice), "{user_at_host}: {refused}");
         assert!(!refused.contains("battery"), "{refused}");
     }
+    // A running server keeps its connector.
+    let kept = server.address("shop@localhost", "passfile={files}/passwords");
+    let kept = Connector::for_writer(&kept).unwrap();
+    connect(&kept).await.unwrap_err();
+    std::fs::write(&file, format!("*:*:*:*:{PASSWORD}")).unwrap();
+    assert_eq!(connect(&kept).await, Ok(true), "with the password that is now in the file");
     let stranger = server.connect("ghost@localhost", "").await.unwrap_err();
     assert!(stranger.contains("create the role"), "{stranger}");
     let missing = server.connect("parcelo@localhost", "dbname=none").await.unwrap_err();

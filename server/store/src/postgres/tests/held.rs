@@ -4,7 +4,11 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo_domain::{Changes, webhooks::RetryDecision};
+use parcelo_domain::{
+    Changes,
+    sample::TEST_AUTHOR,
+    webhooks::{Endpoint, RetryDecision},
+};
 use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
@@ -13,11 +17,11 @@ use crate::postgres::test_util::cluster::{
     with_endpoint, writer_pid,
 };
 use crate::{
-    CommitOutcome, Engine, Store, StoreError,
+    CommitOutcome, Engine, Settled, Store, StoreError,
     postgres::{self, READERS},
     tests::conformance::{
         NOW, create, record, sandbox,
-        webhooks::{enqueue, lease, outcome},
+        webhooks::{endpoint, enqueue, lease, outcome},
     },
     waiting::until,
 };
@@ -131,6 +135,73 @@ async fn disabling_an_endpoint_during_orders_never_deadlocks() {
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_some());
     drop(store);
     assert_eq!(count_deadlocks(&self::client(&address).await).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_success_is_not_committed_yet_stays_on() {
+    let Some((store, client, address)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    for event in [1, 2] {
+        enqueue(&store, tenant, event).await;
+    }
+    let [accepted, refused] = lease(&store, tenant, 2, NOW).await.try_into().unwrap();
+    // The second pause keeps the group of the success open.
+    let first = other.pause_writes().await.unwrap();
+    let mut success = Box::pin(other.settle(accepted, outcome(NOW, 200), RetryDecision::Delivered));
+    assert!((&mut success).now_or_never().is_none());
+    let mut second = Box::pin(other.pause_writes());
+    assert!((&mut second).now_or_never().is_none());
+    until("both are queued", async || other.stats().queued == 2).await;
+    drop(first);
+    let second = second.await.unwrap();
+    let last_attempt = tokio::spawn({
+        let store = store.clone();
+        async move { store.settle(refused, outcome(NOW, 500), RetryDecision::GivenUp).await }
+    });
+    until_blocked(&client, 1, || last_attempt.is_finished()).await;
+    drop(second);
+    assert_eq!(success.await.unwrap(), Settled::Counted);
+    assert_eq!(last_attempt.await.unwrap().unwrap(), Settled::Counted);
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
+}
+
+/// Changes the URL of the first sandbox's endpoint in a task of its own.
+fn change_url(store: &Store) -> tokio::task::JoinHandle<Endpoint> {
+    let (store, url) = (store.clone(), "https://shop.example/other".to_owned());
+    let changed = Endpoint { url, ..endpoint(sandbox(1)) };
+    tokio::spawn(async move { store.set_endpoint(changed, &TEST_AUTHOR).await.unwrap() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_order_waits_while_the_leases_of_a_changed_url_end() {
+    let Some((store, client, _)) = with_endpoint().await else { return };
+    // All unsent events are read to find the leased ones, so the change waits for this lock.
+    client.batch_execute("BEGIN; LOCK TABLE outbox").await.unwrap();
+    let change = change_url(&store);
+    until_blocked(&client, 1, || change.is_finished()).await;
+    assert_eq!(store.commit(order(2, 1)).await, CommitOutcome::Committed);
+    assert!(!change.is_finished());
+    client.batch_execute("COMMIT").await.unwrap();
+    change.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_a_previous_url_is_late_before_its_lease_ends() {
+    let Some((store, ..)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    enqueue(&store, tenant, 1).await;
+    let leased = lease(&store, tenant, 1, NOW).await.remove(0);
+    let turn = store.state().mass_writes.lock().await;
+    let change = change_url(&store);
+    let stored = async || store.endpoint(tenant).await.unwrap().unwrap();
+    until("the URL is changed", async || stored().await.url.ends_with("other")).await;
+    let settled = store.settle(leased, outcome(NOW, 410), RetryDecision::Gone).await;
+    assert_eq!(settled.unwrap(), Settled::Late);
+    assert!(stored().await.disabled.is_none());
+    drop(turn);
+    change.await.unwrap();
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "it is sent to the new URL at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

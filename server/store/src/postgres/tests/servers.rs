@@ -18,7 +18,7 @@ use crate::postgres::test_util::cluster::{
     set_connections_allowed, two_servers, writer_pid,
 };
 use crate::{
-    CommitOutcome, Store, StoreError,
+    CommitOutcome, Engine, Store, StoreError,
     postgres::{Address, address::UnsafeSettings},
     tests::conformance::{
         NOW, SECRET, changes_to, create, create_parcel, move_parcel, row, sandbox,
@@ -290,5 +290,10 @@ async fn settings_that_lose_orders_are_refused() {
     // A provider such as Neon turns this setting off by design.
     assert!(refused.contains("unsafe_settings=managed"), "{refused}");
     let managed = Address { unsafe_settings: UnsafeSettings::Managed, ..address };
-    Store::connect(managed, SECRET).await.unwrap();
+    let store = Store::connect(managed, SECRET).await.unwrap();
+    // The cluster of the tests has it off.
+    let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
+    let setting = "SELECT current_setting('synchronous_commit')";
+    let setting = engine.call(async move |db| db.value::<String>(setting, &[]).await).await;
+    assert_eq!(setting.unwrap(), "on");
 }
