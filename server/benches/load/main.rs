@@ -54,6 +54,9 @@ struct Args {
     connections: Vec<usize>,
     #[arg(long, value_delimiter = ',', default_value = "10000,1000000")]
     parcels: Vec<usize>,
+    /// On PostgreSQL, a snapshot is held while the rows are measured, as by a dump
+    #[arg(long)]
+    hold_snapshot: bool,
     /// Given by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -139,6 +142,8 @@ async fn measure_growth(folder: &Path, database: &Database, args: &Args) -> Vec<
         stored = stored.max(parcels);
         server.stop();
         postgres::spread_dates(database).await;
+        let _snapshot =
+            if args.hold_snapshot { postgres::hold_snapshot(database).await } else { None };
         let sample = Arc::new(stored_orders.clone());
         let begun = Instant::now();
         let server = ServerProcess::start_server(folder, &database.url, &mut key);

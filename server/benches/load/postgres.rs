@@ -105,6 +105,13 @@ pub(crate) async fn spread_dates(database: &Database) {
     }
 }
 
+/// Begins to read a snapshot, which keeps PostgreSQL from removing dead rows until the connection is dropped.
+pub(crate) async fn hold_snapshot(database: &Database) -> Option<Client> {
+    let client = database.connect().await?;
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
+    Some(client)
+}
+
 /// Measures groups of orders whose statements are sent to PostgreSQL at once, without the service.
 async fn measure_bare_statements(database: &Database, orders: usize, time: Duration) -> Row {
     let (client, postmaster) = database.connect().await.zip(database.postmaster()).unwrap();
