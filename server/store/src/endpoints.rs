@@ -165,7 +165,8 @@ impl Store {
             current_generation!("$1"),
             " AND leased = {TRUE)) AND leased|1} AND lease < $3"
         );
-        self.page(async move |db: Sql<'_>| db.execute(sql, &params).await.map(drop)).await
+        let void = async move |db: Sql<'_>| db.execute(sql, &params).await.map(drop);
+        self.write_in_own_transaction(void).await
     }
 
     /// Returns the reason why the tenant's endpoint is off, and the number of held events, or `None` if it is on.
@@ -307,7 +308,7 @@ async fn rotate(
 
 /// Sets an endpoint. If it replaces an endpoint with another URL or an unreadable one, also returns the lease number
 /// below which leases must end.
-async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<(Endpoint, Option<i64>)> {
+pub(super) async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<(Endpoint, Option<i64>)> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
     // Makes two servers that change the endpoint at once take turns.
     lock(db, tenant.number()).await?;

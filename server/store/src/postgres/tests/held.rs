@@ -17,7 +17,7 @@ use crate::postgres::test_util::cluster::{
     with_endpoint, writer_pid,
 };
 use crate::{
-    CommitOutcome, Engine, Settled, Store, StoreError,
+    CommitOutcome, Engine, Settled, Store, StoreError, endpoints,
     postgres::{self, READERS},
     tests::conformance::{
         NOW, create, record, sandbox,
@@ -166,24 +166,29 @@ async fn an_endpoint_whose_success_is_not_committed_yet_stays_on() {
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
-/// Changes the URL of the first sandbox's endpoint in a task of its own.
-fn change_url(store: &Store) -> tokio::task::JoinHandle<Endpoint> {
-    let (store, url) = (store.clone(), "https://shop.example/other".to_owned());
-    let changed = Endpoint { url, ..endpoint(sandbox(1)) };
-    tokio::spawn(async move { store.set_endpoint(changed, &TEST_AUTHOR).await.unwrap() })
+/// Returns the first sandbox's endpoint with another URL.
+fn moved_endpoint() -> Endpoint {
+    Endpoint { url: "https://shop.example/other".to_owned(), ..endpoint(sandbox(1)) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_order_waits_while_the_leases_of_a_changed_url_end() {
     let Some((store, client, _)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    enqueue(&store, tenant, 1).await;
+    assert_eq!(lease(&store, tenant, 1, NOW).await.len(), 1);
     // All unsent events are read to find the leased ones, so the change waits for this lock.
     client.batch_execute("BEGIN; LOCK TABLE outbox").await.unwrap();
-    let change = change_url(&store);
+    let change = tokio::spawn({
+        let store = store.clone();
+        async move { store.set_endpoint(moved_endpoint(), &TEST_AUTHOR).await }
+    });
     until_blocked(&client, 1, || change.is_finished()).await;
     assert_eq!(store.commit(order(2, 1)).await, CommitOutcome::Committed);
     assert!(!change.is_finished());
     client.batch_execute("COMMIT").await.unwrap();
-    change.await.unwrap();
+    change.await.unwrap().unwrap();
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "it is sent to the new URL at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,16 +197,11 @@ async fn an_answer_of_a_previous_url_is_late_before_its_lease_ends() {
     let tenant = sandbox(1);
     enqueue(&store, tenant, 1).await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
-    let turn = store.state().mass_writes.lock().await;
-    let change = change_url(&store);
-    let stored = async || store.endpoint(tenant).await.unwrap().unwrap();
-    until("the URL is changed", async || stored().await.url.ends_with("other")).await;
+    let changed = moved_endpoint();
+    store.write(async move |db| endpoints::set(db, &changed).await).await.unwrap();
     let settled = store.settle(leased, outcome(NOW, 410), RetryDecision::Gone).await;
     assert_eq!(settled.unwrap(), Settled::Late);
-    assert!(stored().await.disabled.is_none());
-    drop(turn);
-    change.await.unwrap();
-    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "it is sent to the new URL at once");
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
