@@ -1,4 +1,5 @@
-//! The commands in the guides: each is run as written, in a folder with the files that it needs.
+//! The commands in the guides: each is run as written, in a folder with the files that it needs; those of a first
+//! order one after another.
 
 use std::{fs, path::Path, process::Command};
 
@@ -69,11 +70,21 @@ fn prepare(shop: &TestShop, command: &str) {
     }
 }
 
+/// Returns a shell in the shop's folder, with its key and address, that runs the command as a reader types it.
+#[cfg(unix)]
+fn shell(shop: &TestShop, commands: &str) -> Command {
+    let binary = Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", commands]).current_dir(shop.dir.path(".")).env_clear().env("PATH", path);
+    shell.env("HOME", shop.dir.path("."));
+    shell.env("PARCELO_API_KEY", shop.key.secret()).env("PARCELO_BASE_URL", shop.server.url());
+    shell
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_in_the_guides_runs() {
-    let binary = Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let commands: Vec<_> = GUIDES.into_iter().flat_map(commands).collect();
     for (start, reason) in SKIPPED {
         assert!(
@@ -86,20 +97,19 @@ async fn every_command_in_the_guides_runs() {
     for command in run {
         let shop = TestShop::open().await;
         prepare(&shop, command);
-        let url = shop.server.url();
-        let line = command.replace("https://api.example.com", url);
-        let output = Command::new("sh")
-            .args(["-c", &line])
-            .current_dir(shop.dir.path("."))
-            .env_clear()
-            .env("PATH", &path)
-            .env("HOME", shop.dir.path("."))
-            .env("PARCELO_API_KEY", shop.key.secret())
-            .env("PARCELO_BASE_URL", url)
-            .output();
-        let output = shop.dir.read_output(output.unwrap(), command);
+        let line = command.replace("https://api.example.com", shop.server.url());
+        let output = shop.dir.read_output(shell(&shop, &line).output().unwrap(), command);
         assert_eq!(output.code, 0, "{command}: {output:?}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shippers_first_minutes_are_as_shown() {
+    let shop = TestShop::open().await;
+    let guide = include_str!("../../docs/start/shipper.md");
+    crate::pages::follow(guide, |commands| shell(&shop, commands).output().unwrap());
+    assert!(shop.dir.read("label.pdf").starts_with(b"%PDF"));
 }
 
 #[test]

@@ -24,6 +24,9 @@ mod labels;
 mod manifests;
 mod newer_service;
 mod orders;
+#[cfg(unix)]
+#[path = "../../server/tests/pages/mod.rs"]
+mod pages;
 mod parcels;
 mod profiles;
 mod reference;

@@ -78,23 +78,34 @@ fn the_documents_quote_what_ci_runs() {
     let quoted = |page: &str, language: &str| {
         let (text, fence) = (read(page), format!("```{language}\n"));
         let blocks = text.split(&fence).skip(1);
-        let code: String = blocks.filter_map(|rest| rest.split("```").next()).collect();
-        assert!(!code.is_empty(), "{page} has no block in {language}");
-        code
+        let blocks = blocks.filter_map(|rest| Some(rest.split("```").next()?.to_owned()));
+        let blocks: Vec<_> = blocks.collect();
+        assert!(!blocks.is_empty(), "{page} has no block in {language}");
+        blocks
     };
-    let suites = [
-        ("README.md", "python", "examples/pytest/test_parcelo.py"),
-        ("docs/testing-python.md", "python", "examples/pytest/test_parcelo.py"),
-        ("docs/testing-typescript.md", "ts", "examples/vitest/parcelo.test.ts"),
+    let pages = [
+        ("README.md", "python", "py"),
+        ("docs/start/python.md", "python", "py"),
+        ("docs/start/suite.md", "python", "py"),
+        ("docs/start/suite.md", "rust", "rs"),
+        ("docs/start/suite.md", "ts", "ts"),
+        ("docs/start/typescript.md", "ts", "ts"),
+        ("docs/testing-python.md", "python", "py"),
+        ("docs/testing-typescript.md", "ts", "ts"),
     ];
-    for (page, language, suite) in suites {
-        let code = quoted(page, language);
-        assert!(read(suite).contains(&code), "{suite} has other lines than {page}");
+    let mut examples = all_files();
+    examples.retain(|file| file.path.starts_with("examples/"));
+    for (page, language, extension) in pages {
+        let sources = examples.iter().filter(|file| file.has_extension(extension));
+        for code in quoted(page, language) {
+            let is_run = sources.clone().any(|source| source.text.contains(&code));
+            assert!(is_run, "no example has these lines of {page}:\n{code}");
+        }
     }
-    let (steps, guide) = (quoted("README.md", "yaml"), read("docs/testing.md"));
+    let (steps, guide) = (quoted("README.md", "yaml").concat(), read("docs/testing.md"));
     assert!(guide.contains(&steps), "docs/testing.md has other steps than README.md");
     // `.ci/prove clients` runs what is in the pages of languages.
-    let commands = quoted("docs/testing-python.md", "sh");
+    let commands = quoted("docs/testing-python.md", "sh").concat();
     let command = guide.lines().find(|line| line.starts_with("parcelo-server mock ")).unwrap();
     assert!(commands.contains(command), "CI does not run {command}");
     assert!(steps.contains(&format!("- run: {command}\n")), "README.md lacks {command}");
@@ -119,6 +130,18 @@ fn every_link_leads_to_an_existing_file_and_heading() {
         }
     }
     assert_none("a link leads nowhere", &dead);
+}
+
+#[test]
+fn the_site_has_every_page_once() {
+    let summary = read("docs/SUMMARY.md");
+    let mut pages = all_files();
+    pages.retain(|file| file.path.starts_with("docs/") && file.has_extension("md"));
+    let links =
+        |page: &Source| summary.matches(&format!("({})", &page.path["docs/".len()..])).count();
+    pages.retain(|page| page.path != "docs/SUMMARY.md" && links(page) != 1);
+    let paths: Vec<_> = pages.into_iter().map(|page| page.path).collect();
+    assert_none("docs/SUMMARY.md has no link, or several, to", &paths);
 }
 
 /// Returns the anchors of a document's headings, as GitHub generates them.

@@ -5,6 +5,7 @@
 mod extractor;
 mod kill_points;
 mod readme;
+mod suite;
 mod transport;
 #[path = "../../../server/tests/waiting/mod.rs"]
 mod waiting;

@@ -1,4 +1,4 @@
-//! The page docs/backup.md: its commands are run in order, and print what it shows.
+//! The pages docs/backup.md and docs/start/operator.md: their commands are run in order, and print what they show.
 
 use std::{
     fs,
@@ -9,18 +9,18 @@ use std::{
 
 use crate::{
     api::{Api, order},
+    pages::{assert_shown, blocks, follow},
     process::deployment,
     running::{BINARY, TestSetup},
 };
 
 const PAGE: &str = include_str!("../../../docs/backup.md");
+const OPERATOR: &str = include_str!("../../../docs/start/operator.md");
 const UNIT: &str = include_str!("../../../examples/deploy/parcelo-backup.service");
 
-/// Returns the code blocks of a section of the page in one language.
-fn blocks(heading: &str, language: &str) -> Vec<&'static str> {
-    let section = PAGE.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
-    let blocks = section.split("```").skip(1).step_by(2);
-    blocks.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).collect()
+/// Returns a section of the page.
+fn section(heading: &str) -> &'static str {
+    PAGE.split("\n## ").find(|section| section.starts_with(heading)).unwrap()
 }
 
 /// Runs commands in the setup's folder, in which the database is parcelo.db.
@@ -36,33 +36,6 @@ fn run(setup: &TestSetup, commands: &str) -> Output {
     shell.output().unwrap()
 }
 
-/// Runs the commands of a section. Each line of the output that it shows is printed, in this order; `…` is any text.
-fn run_section(setup: &TestSetup, heading: &str) {
-    let commands = blocks(heading, "sh");
-    assert!(!commands.is_empty(), "{heading}");
-    let mut printed = String::new();
-    for command in commands {
-        let output = run(setup, command);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command}: {error}");
-        printed += &String::from_utf8(output.stdout).unwrap();
-    }
-    let mut lines = printed.lines();
-    for shown in blocks(heading, "text").iter().flat_map(|block| block.lines()) {
-        assert!(lines.any(|line| matches_shown(shown, line)), "{heading}: {shown}\n{printed}");
-    }
-}
-
-fn matches_shown(shown: &str, line: &str) -> bool {
-    let mut parts = shown.split('…');
-    let Some(mut rest) = line.strip_prefix(parts.next().unwrap()) else { return false };
-    for part in parts {
-        let Some((_, after)) = rest.split_once(part) else { return false };
-        rest = after;
-    }
-    rest.is_empty() || shown.ends_with('…')
-}
-
 async fn count_parcels(api: &Api) -> u64 {
     api.get("/api/v1/parcels").await.json()["meta"]["total"].as_u64().unwrap()
 }
@@ -74,12 +47,12 @@ async fn every_command_of_the_backup_page_works() {
     let key = setup.new_key("sandbox").1;
     running.api(&key).create_parcel(&order("order-0001")).await;
     for heading in ["A copy now", "A folder of backups", "Check a backup"] {
-        run_section(&setup, heading);
+        follow(section(heading), |commands| run(&setup, commands));
     }
     running.api(&key).create_parcel(&order("order-0002")).await;
     running.kill();
     setup.leave_log();
-    run_section(&setup, "Restore");
+    follow(section("Restore"), |commands| run(&setup, commands));
     let running = setup.start(&[]);
     assert_eq!(count_parcels(&running.api(&key)).await, 1);
     // The page says that what was moved aside has the orders since the backup.
@@ -88,6 +61,15 @@ async fn every_command_of_the_backup_page_works() {
     let old: Vec<_> = entries.filter(is_old).collect();
     let old = TestSetup::at(old[0].clone());
     assert_eq!(count_parcels(&old.start(&[]).api(&key)).await, 2);
+}
+
+#[test]
+fn an_operators_first_minutes_are_as_shown() {
+    let setup = TestSetup::on_file("the guide's database is a file");
+    let _running = setup.start(&[]);
+    let (first_start, commands) = OPERATOR.split_once("\n## A key for a shop").unwrap();
+    assert_shown(first_start, &setup.output());
+    follow(commands, |commands| run(&setup, commands));
 }
 
 #[test]
@@ -106,7 +88,7 @@ fn the_timer_and_the_line_for_cron_make_a_backup() {
     setup.new_key("sandbox");
     let value = |name: &str| UNIT.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     let unit = format!("{} {}", value("Environment="), value("ExecStart="));
-    let cron = blocks("A folder of backups", "crontab")[0];
+    let cron = blocks(section("A folder of backups"), "crontab")[0];
     // Five fields say when.
     let cron = cron.trim().splitn(6, ' ').nth(5).unwrap();
     for (folder, command) in [("timer", unit.as_str()), ("cron", cron)] {

@@ -45,6 +45,8 @@ mod mock;
 mod openapi;
 mod orders;
 mod output;
+#[path = "../pages/mod.rs"]
+mod pages;
 mod parallel_servers;
 mod parcels;
 mod process;
