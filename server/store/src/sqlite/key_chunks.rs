@@ -114,26 +114,32 @@ impl Chunk {
 
 /// Returns `true` if a record exists in the rows between two chunks. If no record exists there, the missing chunks held
 /// rows that are gone.
-fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
+pub(super) fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE id > ?1 AND id <= ?2)";
     db.prepare_cached(sql)?.query_row([after, up_to], |row| row.get(0))
 }
 
 /// Returns the checksum of a chunk. It includes the chunk's place, so that a chunk in the wrong place fails the check.
-fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
+pub(super) fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
     let hash = Sha256::new().chain_update(after.to_be_bytes()).chain_update(up_to.to_be_bytes());
     let hash: [u8; 32] = hash.chain_update(keys).finalize().into();
     // 64 bits are enough to find accidental errors.
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// Rewrites all chunks from the records, into a new table, because in a damaged table a row that conflicts may not be
-/// found.
+/// Rewrites all chunks from the records.
 pub(super) fn rebuild(db: &Connection) -> rusqlite::Result<()> {
-    let definition = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
-    let definition: String = db.query_row(definition, [], |row| row.get(0))?;
-    db.execute_batch(&format!("DROP TABLE key_chunks; {definition}"))?;
+    recreate(db, "key_chunks")?;
     write(db)
+}
+
+/// Puts an empty table in the place of a damaged one. The damaged one stays under another name: to delete it would free
+/// the pages that it names, which may be those of another table, and `SQLite` cannot delete a page that it cannot read.
+pub(super) fn recreate(db: &Connection, table: &str) -> rusqlite::Result<()> {
+    let found = "SELECT sql, rootpage FROM sqlite_schema WHERE name = ?1";
+    let (definition, page): (String, i64) =
+        db.query_row(found, [table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    db.execute_batch(&format!("ALTER TABLE {table} RENAME TO damaged_{table}_{page}; {definition}"))
 }
 
 /// Writes chunks of all rows that are in no chunk yet.

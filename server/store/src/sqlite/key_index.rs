@@ -53,6 +53,13 @@ struct Progress {
     chunked_to: i64,
 }
 
+/// The parts of the keys in a file that are damaged, and were not used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Damage {
+    chunks: bool,
+    runs: bool,
+}
+
 impl KeyIndex {
     pub(super) fn new() -> Self {
         let (map, runs) = (KeyMap::new(), RwLock::default());
@@ -63,27 +70,35 @@ impl KeyIndex {
     pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let end = keys.catch_up(&moment)?;
-        let written = match end {
+        let damage = keys.catch_up(&moment)?;
+        let written = if damage == Damage::default() {
+            keys.write_chunks(&moment).and_then(|()| moment.commit())
+        } else {
             // After a damaged page SQLite accepts no write before a rollback.
-            Some(end) if !end.is_sound => {
-                moment.rollback()?;
-                let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                key_chunks::rebuild(&moment)
-                    .and_then(|()| key_chunks::last_chunked_row(&moment))
-                    .map(|end| keys.progress().chunked_to = end)
-                    .and_then(|()| moment.commit())
-            }
-            _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
+            moment.rollback()?;
+            keys.mend(db, damage)
         };
         match written {
-            // The server can do without the chunks: each start then reads the records.
+            // The server can do without the chunks and the runs: each start then reads the records.
             Err(error) if is_corrupt(&error) => {
                 tracing::error!(%error, "the list of idempotency keys cannot be mended: restore the file from a backup");
             }
             written => written?,
         }
         Ok(keys)
+    }
+
+    /// Writes the damaged parts again.
+    fn mend(&self, db: &mut Connection, damage: Damage) -> rusqlite::Result<()> {
+        let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if damage.runs {
+            key_runs::clear(&moment)?;
+        }
+        if damage.chunks {
+            key_chunks::rebuild(&moment)?;
+        }
+        self.progress().chunked_to = key_chunks::last_chunked_row(&moment)?;
+        moment.commit()
     }
 
     /// Returns `true` once it is filled, after which [`KeyIndex::is_absent`] may be called.
@@ -108,20 +123,25 @@ impl KeyIndex {
     }
 
     /// Reads the rows that other processes have written since the last call, or all rows the first time. Returns the
-    /// end of the chunks if it has read them. A writer calls this in its transaction, because no other process can
-    /// write from then on.
-    pub(super) fn catch_up(
-        &self,
-        db: &Connection,
-    ) -> rusqlite::Result<Option<key_chunks::ChunksEnd>> {
+    /// damage that it has met. A writer calls this in its transaction, because no other process can write from then on.
+    pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<Damage> {
         let mut progress = self.progress();
         // Read before the rows, so that a row written between the two reads is read twice, not missed.
         let mut version = db.prepare_cached("PRAGMA data_version")?;
         let version = Some(version.query_row([], |row| row.get(0))?);
         if progress.data_version == version {
-            return Ok(None);
+            return Ok(Damage::default());
         }
-        let runs = key_runs::finished(db)?;
+        // Later, only this process writes runs.
+        let are_runs_sound = progress.data_version.is_some() || key_runs::are_sound(db)?;
+        let runs = if are_runs_sound {
+            key_runs::finished(db)?
+        } else {
+            tracing::error!(
+                "the idempotency keys on the disk are damaged: all are read into memory"
+            );
+            Vec::new()
+        };
         let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
         self.set_runs(|known| *known = runs);
         let end = key_chunks::read(db, known_to, |key, id| {
@@ -133,7 +153,7 @@ impl KeyIndex {
         progress.last = progress.last.max(ids(db)?.1);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
-        Ok(Some(end))
+        Ok(Damage { chunks: !end.is_sound, runs: !are_runs_sound })
     }
 
     /// Issues the id of a new row for this key, and makes the row known.
@@ -186,10 +206,10 @@ impl KeyIndex {
         runs.last().copied().unwrap_or(0)
     }
 
-    /// Records that these runs are on the disk, with all rows up to the end of the last run.
-    pub(super) fn set_spilled_runs(&self, runs: Vec<i64>) {
-        self.set_runs(|known| *known = runs);
-        self.map.remove_before(self.last_run() + 1);
+    /// Records that another run is on the disk, with all rows up to `up_to`.
+    pub(super) fn add_run(&self, up_to: i64) {
+        self.set_runs(|known| known.push(up_to));
+        self.map.remove_before(up_to + 1);
     }
 
     fn remove_before(&self, oldest: i64) {

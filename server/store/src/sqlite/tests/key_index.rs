@@ -30,16 +30,16 @@ fn record_only(record: IdempotencyRecord) -> Changes {
 }
 
 /// Writes a record under the key of this number.
-async fn write_record(store: &Store, number: u32) -> CommitOutcome {
+pub(super) async fn write_record(store: &Store, number: u32) -> CommitOutcome {
     store.commit(record_only(record(sandbox(1), number))).await
 }
 
-async fn write_records(store: &Store, numbers: std::ops::Range<u32>) {
+pub(super) async fn write_records(store: &Store, numbers: std::ops::Range<u32>) {
     let all = join_all(numbers.map(|number| write_record(store, number))).await;
     assert!(all.iter().all(|outcome| *outcome == CommitOutcome::Committed));
 }
 
-fn key_taken(number: u32) -> CommitOutcome {
+pub(super) fn key_taken(number: u32) -> CommitOutcome {
     CommitOutcome::IdempotencyTaken(record(sandbox(1), number))
 }
 
@@ -49,16 +49,16 @@ fn open_again(folder: &TempDir) -> Store {
 }
 
 /// Returns the number of keys in memory, and the last row that is in a run on the disk.
-fn key_counts(store: &Store) -> (usize, i64) {
+pub(super) fn key_counts(store: &Store) -> (usize, i64) {
     let keys = store.sqlite().unwrap().keys();
     (keys.len(), keys.last_run())
 }
 
-async fn spill(store: &Store, max: usize) {
+pub(super) async fn spill(store: &Store, max: usize) {
     store.sqlite().unwrap().spill_keys(max).await.unwrap();
 }
 
-fn count(store: &Store, expression: &str) -> i64 {
+pub(super) fn count(store: &Store, expression: &str) -> i64 {
     store.read(|db| db.query_row(&format!("SELECT {expression}"), [], |row| row.get(0))).unwrap()
 }
 
@@ -301,80 +301,6 @@ async fn chunks_are_written_while_another_process_writes() {
     );
 }
 
-/// Writes 3,000 keys to a file, damages it while no server runs, and checks that no key gets a second record.
-async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
-    let (store, folder) = file();
-    let path = folder.path().join("parcelo.db");
-    write_records(&store, 0..3_000).await;
-    store.close().await;
-    damage(&path);
-    for start in 1..=2 {
-        let store = Store::open(&path, SECRET).unwrap();
-        for number in 0..3_000 {
-            let again = write_record(&store, number).await;
-            assert_eq!(again, key_taken(number), "{name}, start {start}: {number}");
-        }
-        store.close().await;
-    }
-}
-
-/// Overwrites one leaf of the table of chunks, given by its index, with a copy of another leaf or with zeros.
-fn overwrite(path: &Path, leaf: usize, source: Option<usize>) {
-    let pages = leaves(path);
-    let mut bytes = std::fs::read(path).unwrap();
-    let at = |leaf: usize| (pages[leaf.min(pages.len() - 1)] - 1) * 4_096;
-    let copy = |source| bytes[at(source)..at(source) + 4_096].to_vec();
-    let new = source.map_or_else(|| vec![0; 4_096], copy);
-    let place = at(leaf);
-    bytes[place..place + 4_096].copy_from_slice(&new);
-    std::fs::write(path, bytes).unwrap();
-}
-
-/// Returns the page numbers of the leaves of the table of chunks, which its inner page lists.
-fn leaves(path: &Path) -> Vec<usize> {
-    let db = Connection::open(path).unwrap();
-    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'key_chunks'";
-    let root = db.query_row(root, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
-    drop(db);
-    let bytes = std::fs::read(path).unwrap();
-    let page = &bytes[(root - 1) * 4_096..root * 4_096];
-    let number = |at: usize| u32::from_be_bytes(page[at..at + 4].try_into().unwrap()) as usize;
-    let cells = usize::from(u16::from_be_bytes([page[3], page[4]]));
-    let cell = |n: usize| usize::from(u16::from_be_bytes([page[12 + 2 * n], page[13 + 2 * n]]));
-    assert_eq!(page[0], 5, "an inner page of a table");
-    (0..cells).map(|n| number(cell(n))).chain([number(8)]).collect()
-}
-
-fn change(path: &Path, sql: &str) {
-    assert!(Connection::open(path).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
-}
-
-#[tokio::test]
-async fn damaged_key_chunks_cause_no_second_record_and_no_failure() {
-    let bit =
-        "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
-    let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
-    let other = "UPDATE key_chunks SET keys = (SELECT keys FROM key_chunks WHERE up_to = 256) WHERE up_to = 768";
-    let delete_chunk = "DELETE FROM key_chunks WHERE up_to = 768";
-    let first_gone = "DELETE FROM key_chunks WHERE up_to = 256";
-    let cut = "UPDATE key_chunks SET keys = substr(keys, 1, 1000)";
-    let empty = "UPDATE key_chunks SET keys = x''";
-    let too_far = "UPDATE key_chunks SET up_to = up_to + 100000 WHERE up_to = (SELECT max(up_to) FROM key_chunks)";
-    for sql in [bit, sector, other, delete_chunk, first_gone, cut, empty, too_far] {
-        assert_no_second_record(sql, |path| change(path, sql)).await;
-    }
-    for leaf in [0, 1, usize::MAX] {
-        assert_no_second_record(&format!("zeros in leaf {leaf}"), |path| {
-            overwrite(path, leaf, None);
-        })
-        .await;
-    }
-    for (leaf, source) in [(1, 0), (usize::MAX, 0), (0, usize::MAX)] {
-        let name = format!("leaf {source} in the place of {leaf}");
-        assert_no_second_record(&name, |path| overwrite(path, leaf, Some(source))).await;
-    }
-}
-
 #[tokio::test]
 async fn a_command_upgrades_no_file_that_an_older_server_uses() {
     let folder = TempDir::new().unwrap();
@@ -434,6 +360,29 @@ async fn an_upgrade_moves_keys_from_the_old_index() {
     assert_eq!(write_record(&store, 600).await, CommitOutcome::Committed);
     assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "a reset's hidden id is not reused");
     assert_eq!(write_record(&store, 600).await, key_taken(600));
+}
+
+#[tokio::test]
+async fn an_upgrade_writes_runs_without_checksums_again() {
+    let (store, folder) = file();
+    let path = folder.path().join("parcelo.db");
+    write_records(&store, 0..600).await;
+    spill(&store, 599).await;
+    let last = key_counts(&store).1;
+    store.close().await;
+    let schema_28 = format!(
+        "DROP TABLE key_runs; CREATE TABLE key_runs (up_to INTEGER PRIMARY KEY) STRICT; \
+         INSERT INTO key_runs VALUES ({last}); PRAGMA user_version = 28"
+    );
+    Connection::open(&path).unwrap().execute_batch(&schema_28).unwrap();
+    let store = Store::open(&path, SECRET).unwrap();
+    assert_eq!(store.read(schema).unwrap(), migrations::known());
+    assert_eq!(key_counts(&store), (600, 0), "read from the chunks");
+    spill(&store, 599).await;
+    assert_eq!(key_counts(&store).1, last);
+    for number in 0..600 {
+        assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod deliveries;
 mod durability;
 mod erasure;
 mod groups;
+mod key_damage;
 mod key_index;
 mod numbers;
 mod pages;
