@@ -205,7 +205,7 @@ impl<'a> Eraser<'a> {
                     let sql = delete_some!(
                         "idempotency",
                         "id",
-                        "tenant = $1 AND tenant % 2 = 1{ ORDER BY key|}"
+                        "tenant = $1 AND tenant % 2 = 1{ ORDER BY first_seen|}"
                     );
                     let (rows, is_more) = self.delete(sql, &number.into()).await?;
                     self.deleted.idempotency_keys += rows;

@@ -28,14 +28,13 @@ impl Store {
             // The first two events of a parcel are implied by its row, not stored.
             (parcels, events, after) = (parcels + page, events + 2 * page + of_page, last);
         }
-        let nothing: &[u8] = &[];
         Ok(Deleted::default()
             .with_parcels(parcels)
             .with_labels(parcels)
             .with_tracking_events(events)
             .with_manifests(self.count_rows(number, ("manifests", "awb"), "".into()).await?)
             .with_idempotency_keys(
-                self.count_rows(number, ("idempotency", "key"), nothing.into()).await?,
+                self.count_rows(number, ("idempotency", "first_seen"), i64::MIN.into()).await?,
             )
             .with_webhook_deliveries(
                 self.count_rows(number, ("outbox", "id"), 0_i64.into()).await?,
@@ -43,7 +42,7 @@ impl Store {
     }
 
     /// Counts an ended generation's rows in a table, on PostgreSQL page by page: the rows whose key is greater than
-    /// `after`.
+    /// `after`. All rows with one key are in one page.
     async fn count_rows(
         &self,
         number: i64,
@@ -56,7 +55,7 @@ impl Store {
                 // The second condition matches the condition of an index.
                 let sql = format!(
                     "{{WITH page AS (SELECT {key} AS key FROM {table} WHERE tenant = $1 AND tenant % 2 = 1 \
-                     AND {key} > $2 ORDER BY {key} LIMIT $3) \
+                     AND {key} > $2 ORDER BY {key} FETCH FIRST $3 ROWS WITH TIES) \
                      SELECT count(*), (SELECT key FROM page ORDER BY key DESC LIMIT 1) FROM page|\
                      SELECT count(*), NULL FROM {table} WHERE tenant = $1 AND tenant % 2 = 1}}"
                 );

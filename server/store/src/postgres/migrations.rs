@@ -13,7 +13,7 @@ use crate::{meta, sql::Sql, values::Value};
 /// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
 /// only adds, and a later version drops what is no longer used. A migration that cannot do so raises [`OLDEST_SCHEMA`].
 /// A migration for both engines has both spellings like any statement ([`Sql`]).
-pub(super) const MIGRATIONS: [&str; 15] = [
+pub(super) const MIGRATIONS: [&str; 16] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: [&str; 15] = [
     include_str!("migrations/0013_generations.sql"),
     include_str!("migrations/0014_numbers.sql"),
     include_str!("migrations/0015_traces.sql"),
+    include_str!("migrations/0016_sandbox_keys.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this schema. A migration that only adds leaves it

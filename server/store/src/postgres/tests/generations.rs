@@ -92,6 +92,25 @@ async fn resets_that_join_an_uncounted_reset_return_its_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_of_one_millisecond_are_counted_once() {
+    let Some((store, _, address)) = store_and_client().await else { return };
+    commit(&store, "SB-COUNTED-0001", 1).await;
+    // Several pages of counting, each of which ends within a millisecond.
+    let keys = "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
+         SELECT decode(md5(g::text), 'hex'), 3, g / 6, '', '' FROM generate_series(1, 40) AS g";
+    run_sql(&address, keys);
+    assert_eq!(store.reset(sandbox(1)).await.unwrap().idempotency_keys, 41);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_writes_a_random_page_of_one_index_of_keys_only() {
+    let Some((_store, _, address)) = store_and_client().await else { return };
+    let by_key = "SELECT indexname FROM pg_indexes \
+         WHERE tablename = 'idempotency' AND indexdef ~ '\\mkey\\M'";
+    assert_eq!(query(&address, by_key), "idempotency_pkey");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
     let Some((store, _, address)) = store_and_client().await else { return };
     for key in 0..3 {
