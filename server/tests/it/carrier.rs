@@ -267,6 +267,23 @@ fn the_list_of_carrier_keys_keeps_its_columns_apart() {
 }
 
 #[tokio::test]
+async fn rejected_events_are_logged_with_the_id_of_the_carriers_key() {
+    let setup = TestSetup::new();
+    let running = setup.start_with(&[("PARCELO_LOG", "info")], &[]);
+    let created = setup.admin("carriers", &create_arguments("sandbox", "Andes Cargo"));
+    let carrier = Carrier::with_key(running.sandbox(), created["key"].as_str().unwrap());
+    let unknown = [scan("e1", "IN_TRANSIT", "08:00")];
+    assert_eq!(carrier.outcomes(&unknown).await, ["PARCEL_NOT_FOUND"]);
+    running.stop();
+    let log = setup.output();
+    let line = log.lines().find(|line| line.contains("events of a carrier were rejected")).unwrap();
+    for part in [created["keyId"].as_str().unwrap(), r#""received":1"#, r#""rejected":1"#] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(!log.contains(&carrier.key), "{log}");
+}
+
+#[tokio::test]
 async fn a_request_has_1_to_100_events() {
     let (_server, api, carrier, _) = start_at_nine().await;
     assert_eq!(carrier.post(&json!({ "events": [] })).await.faults(), ["events TOO_SHORT"]);

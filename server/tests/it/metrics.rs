@@ -118,6 +118,22 @@ fn alerts_and_the_dashboard_use_metrics_of_the_manual() {
     assert!(found > 20, "{found}");
 }
 
+/// In a series that begins with its first count, Prometheus sees no increase.
+#[tokio::test]
+async fn counts_whose_increase_raises_an_alert_begin_at_zero() {
+    let (_setup, running) = TestSetup::new_and_start();
+    let text = Api::new(running.url("admin")).get("/metrics").await.text();
+    let alerts = include_str!("../../../examples/monitoring/alerts.yaml");
+    let mut found = 0;
+    for watched in alerts.split("increase(").skip(1) {
+        let name = watched.split(['{', '[']).next().unwrap();
+        let is_zero = |line: &str| line.starts_with(name) && line.ends_with(" 0");
+        assert!(text.lines().any(is_zero), "{name} in {text}");
+        found += 1;
+    }
+    assert!(found > 5, "{found}");
+}
+
 #[tokio::test]
 async fn only_the_admin_listener_serves_metrics() {
     let (_setup, running) = TestSetup::new_and_start();

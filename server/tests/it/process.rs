@@ -85,6 +85,28 @@ async fn requests_are_logged_with_their_client_and_probes_at_debug() {
     assert!(answered[0].contains(&format!(r#""trace_id":"{trace}""#)), "{answered:?}");
 }
 
+/// By the id an operator finds who uses a key that leaked, from addresses that it is not for as well.
+#[tokio::test]
+async fn requests_are_logged_with_the_id_of_their_key_and_without_the_key() {
+    let setup = TestSetup::new();
+    let trust = ["--trusted-proxies", "127.0.0.1"];
+    let running = setup.start_with(&[("PARCELO_LOG", "info")], &trust);
+    let (id, key) = setup.new_key_with("sandbox", &["--ip", "203.0.113.0/24"]);
+    let clients = [("203.0.113.9", 200), ("198.51.100.7", 403)];
+    for (client, status) in clients {
+        let request = running.api(&key).request("GET", "/api/v1/health");
+        assert_eq!(send(request.header("x-forwarded-for", client)).await.status, status);
+    }
+    running.stop();
+    let log = setup.output();
+    for (client, _) in clients {
+        let client = format!(r#""client":"{client}""#);
+        let line = log.lines().find(|line| line.contains(&client)).unwrap();
+        assert!(line.contains(&format!(r#""key_id":"{id}""#)), "{line}");
+    }
+    assert!(!log.contains(key.secret()), "{log}");
+}
+
 #[tokio::test]
 async fn the_first_secrets_are_in_a_file_only_its_owner_can_read() {
     use std::os::unix::fs::PermissionsExt;
@@ -165,6 +187,16 @@ fn the_container_and_the_unit_set_variables_the_server_reads() {
             assert!(help.contains(name), "{file}: {name}");
         }
     }
+}
+
+/// systemd would give up a server that fails five times in ten seconds, as on a full disk, and leave it off once
+/// there is space again.
+#[test]
+fn the_unit_starts_the_server_again_however_often_it_fails() {
+    let unit = deployment("parcelo-server.service");
+    let (head, service) = unit.split_once("\n[Service]\n").unwrap();
+    assert!(head.lines().any(|line| line == "StartLimitIntervalSec=0"), "{unit}");
+    assert!(service.contains("\nRestart=on-failure\nRestartSec=1\n"), "{unit}");
 }
 
 #[tokio::test]

@@ -83,6 +83,7 @@ impl AreaMiddleware {
         let ids = RequestIds::new(&request_id, request.headers());
         let admit_and_run = async {
             let (quota, admitted) = self.admit(&mut request, client).await;
+            let key_id = key_id(&request);
             let response = match admitted {
                 Ok(()) => {
                     request.extensions_mut().insert(RequestId(request_id.clone()));
@@ -90,9 +91,9 @@ impl AreaMiddleware {
                 }
                 Err(refusal) => HttpRefusal(refusal).into_response(),
             };
-            (quota, response)
+            (quota, key_id, response)
         };
-        let (quota, response) = ids.clone().scope(admit_and_run).await;
+        let (quota, key_id, response) = ids.clone().scope(admit_and_run).await;
         // The code is read before the area restyles the response, since a page does not contain it.
         let code =
             response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
@@ -118,6 +119,7 @@ impl AreaMiddleware {
             ($level:ident) => {
                 tracing::$level!(
                     request_id, trace_id = ids.trace.map(TraceContext::id), listener, %client,
+                    key_id = key_id.as_deref(),
                     method = method.as_str(), path, status, code, micros, "answered"
                 )
             };
@@ -169,6 +171,8 @@ impl AreaMiddleware {
             Ok(caller) => Caller { trace: RequestIds::current_trace(), ..caller },
             Err(refusal) => return self.refuse_and_count(refusal, client),
         };
+        // A refused request has its key in the log, too. Its handler does not run.
+        request.extensions_mut().insert(caller.clone());
         // The time is taken after the key was looked up, which may take seconds. The limiter knows only one second:
         // counting a request in the second of its arrival would take it back there, with the counts of all keys.
         let now = service.now();
@@ -183,7 +187,6 @@ impl AreaMiddleware {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
         });
-        request.extensions_mut().insert(caller);
         (quota, admitted)
     }
 
@@ -238,6 +241,13 @@ impl AreaMiddleware {
 /// Returns the pattern of the route, if there is one: the path itself may hold data that must not be logged.
 fn route_pattern(request: &Request) -> Option<String> {
     request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
+}
+
+/// Returns the id of the valid key that a request was sent with, by which the log shows who uses a leaked one.
+fn key_id(request: &Request) -> Option<String> {
+    let extensions = request.extensions();
+    let caller = extensions.get::<Caller>().map(|caller| &caller.key.id);
+    caller.or_else(|| extensions.get::<Carrier>().map(|carrier| &carrier.key.id)).cloned()
 }
 
 fn to_admission_result(admission: Admission, now: Millis) -> AdmissionResult {

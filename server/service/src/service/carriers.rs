@@ -33,7 +33,14 @@ impl Service {
             self.metrics().count_carrier_event(environment, &result.outcome);
             results.push(result);
         }
-        Ok(CarrierResults { summary: summarize(&results), results })
+        let summary = summarize(&results);
+        // The answer has the reasons, but only the carrier sees it.
+        let CarrierSummary { received, rejected, .. } = summary;
+        if rejected > 0 {
+            let key_id = carrier.key.id.as_str();
+            tracing::info!(key_id, received, rejected, "events of a carrier were rejected");
+        }
+        Ok(CarrierResults { summary, results })
     }
 
     /// Processes one event and returns its result. An `Err` ends the whole request; an error that concerns only this

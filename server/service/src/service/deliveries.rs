@@ -8,8 +8,9 @@ use parcelo_domain::{
     Millis, Tenant,
     ids::public_id,
     webhooks::{
-        self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots, DisabledBy,
-        Endpoint, LEASE_MILLIS, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS, RetryDecision,
+        self, AllowedHosts, AttemptResult, DeliveryAttempt, DeliveryError, DeliveryLease,
+        DeliverySlots, DisabledBy, Endpoint, LEASE_MILLIS, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE,
+        RETENTION_MILLIS, RetryDecision, UNBLOCKED_AFTER_FAILURES,
     },
 };
 use parcelo_store::{Settled, StoreError};
@@ -174,13 +175,32 @@ impl Service {
     }
 
     async fn settle(&self, lease: DeliveryLease, outcome: AttemptResult) -> Result<(), Refusal> {
-        let (tenant, decision) = (lease.tenant, webhooks::decide_retry(lease.attempt, &outcome));
+        let (tenant, attempt) = (lease.tenant, lease.attempt);
+        let decision = webhooks::decide_retry(attempt, &outcome);
+        let failure = reportable_failure(attempt, &outcome);
         let settled = self.store.settle(lease, outcome, decision).await?;
         self.metrics.count_delivery(tenant, outcome_label(settled, decision));
-        if let Settled::EndpointDisabled(by) = settled {
-            self.report_disabled(tenant, by).await;
+        match (settled, failure) {
+            (Settled::EndpointDisabled(by), _) => self.report_disabled(tenant, by).await,
+            (Settled::Counted, Some(reason)) => {
+                self.report_failing(tenant, attempt.event, &reason).await;
+            }
+            (Settled::Counted, None) | (Settled::Late, _) => {}
         }
         Ok(())
+    }
+
+    /// Logs whose webhook fails, and how: the metrics name no account, and an operator cannot sign in as each.
+    async fn report_failing(&self, tenant: Tenant, event: Ulid, reason: &str) {
+        let (account, environment) = self.account_and_environment(tenant).await;
+        let event = public_id("evt", event);
+        tracing::warn!(
+            account,
+            environment,
+            event,
+            reason,
+            "a webhook event has failed three times"
+        );
     }
 
     /// Logs that an endpoint was turned off, since no user may be watching. Its address is left out:
@@ -229,6 +249,19 @@ impl Service {
     }
 }
 
+/// Returns how an attempt failed if it is the one after which later events of the parcel are no longer held up. Earlier
+/// failures may be a receiver's restart, and a line for each later one would say the same.
+fn reportable_failure(attempt: DeliveryAttempt, outcome: &AttemptResult) -> Option<String> {
+    if attempt.number != UNBLOCKED_AFTER_FAILURES {
+        return None;
+    }
+    match &outcome.response {
+        Ok(response) if (200..300).contains(&response.status) => None,
+        Ok(response) => Some(format!("the endpoint answered {}", response.status)),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// Returns the label under which the metrics count a delivery.
 const fn outcome_label(settled: Settled, decision: RetryDecision) -> &'static str {
     match (settled, decision) {
@@ -238,5 +271,38 @@ const fn outcome_label(settled: Settled, decision: RetryDecision) -> &'static st
         (_, RetryDecision::GivenUp) => "failed",
         (_, RetryDecision::Gone) => "gone",
         (_, RetryDecision::Unreadable) => "unreadable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo_domain::webhooks::EndpointResponse;
+    use parcelo_types::Environment;
+
+    use super::*;
+
+    #[test]
+    fn the_third_failure_of_an_event_is_reported_and_no_other() {
+        let status = |status| {
+            Ok(EndpointResponse { status, retry_after: None, body_prefix: b"their words".to_vec() })
+        };
+        let table = [
+            (1, status(500), None),
+            (2, Err(DeliveryError::TimedOut), None),
+            (3, status(204), None),
+            (3, status(500), Some("the endpoint answered 500")),
+            (3, Err(DeliveryError::TimedOut), Some("the endpoint did not answer within 15 s")),
+            (4, status(500), None),
+        ];
+        for (number, response, expected) in table {
+            let attempt = DeliveryAttempt {
+                environment: Environment::Production,
+                event: Ulid::nil(),
+                number,
+            };
+            let outcome = AttemptResult { at: Millis(0), millis: 1, response };
+            let reported = reportable_failure(attempt, &outcome);
+            assert_eq!(reported.as_deref(), expected, "{number} {outcome:?}");
+        }
     }
 }

@@ -150,7 +150,25 @@ impl Metrics {
         self.clock_jumps.inc();
     }
 
+    /// Adds the counts whose increase raises an alert, at 0. In a series that begins with its first count, Prometheus
+    /// sees no increase.
+    fn begin_at_zero(&self) {
+        for counted_by in ["key", "carrier_key", "address", "operator", "public_page"] {
+            self.refusals.get_or_create(&[("counted_by", counted_by)]).inc_by(0);
+        }
+        for environment in Environment::ALL {
+            let environment = ("environment", environment.code());
+            for by in [DisabledBy::Gone, DisabledBy::Failures, DisabledBy::Unreadable] {
+                self.switched_off.get_or_create(&[environment, ("reason", by.code())]).inc_by(0);
+            }
+            for outcome in ["applied", "recorded", "duplicate", "rejected"] {
+                self.carrier_events.get_or_create(&[environment, ("outcome", outcome)]).inc_by(0);
+            }
+        }
+    }
+
     fn register(&self, registry: &mut Registry) {
+        self.begin_at_zero();
         let requests = "Requests answered, by operation, error code and HTTP status";
         registry.register("requests", requests, self.requests.clone());
         let seconds = "From a request's head to its answer's head, by operation";
