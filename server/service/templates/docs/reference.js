@@ -3,3 +3,6 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const apply = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", apply);
 apply();
+// Swagger UI's list of servers has no name for a screen reader.
+new MutationObserver(() => document.querySelector("#servers")?.setAttribute("aria-label", "Server"))
+  .observe(document, { childList: true, subtree: true });
