@@ -1,8 +1,10 @@
 //! A real browser, driven through `WebDriver`: Debian's chromium with its chromedriver.
 
 use std::{
+    fs,
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpStream,
+    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
@@ -14,6 +16,28 @@ use crate::waiting::{LONG, until};
 
 /// The name of an element in `WebDriver`.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// Keys as `WebDriver` writes them.
+pub(crate) const TAB: &str = "\u{e004}";
+pub(crate) const ENTER: &str = "\u{e007}";
+pub(crate) const SPACE: &str = " ";
+
+const PHONE: Window = Window { width: 390, height: 844, dark: false };
+const DESKTOP: Window = Window { width: 1200, height: 860, dark: false };
+
+/// The windows in which every page is checked.
+const WINDOWS: [Window; 4] =
+    [PHONE, Window { dark: true, ..PHONE }, DESKTOP, Window { dark: true, ..DESKTOP }];
+
+/// Returns the violations that axe-core finds, one a line. Closed parts of the page are opened, as it sees only what
+/// is shown.
+const AXE_RUN: &str = "
+    document.querySelectorAll('details').forEach(closed => { closed.open = true; });
+    const rules = Object.fromEntries(arguments[0].map(rule => [rule, { enabled: false }]));
+    const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    return axe.run(document, { runOnly, rules, resultTypes: ['violations'] }).then(result =>
+        result.violations.flatMap(({ id, help, nodes }) =>
+            nodes.map(node => `${id} at ${node.target.join(' ')}: ${help}`)).join('\\n'));";
 
 /// A headless browser with one window, which ends when it is dropped.
 pub(crate) struct Browser {
@@ -125,6 +149,26 @@ impl Browser {
     pub(crate) async fn click_and_wait(&self, selector: &str) {
         self.run_script("document.old = true").await;
         self.click(selector).await;
+        self.wait_for_next_page().await;
+    }
+
+    /// Presses keys, and waits for the next page.
+    pub(crate) async fn press_and_wait(&self, keys: &str) {
+        self.run_script("document.old = true").await;
+        self.press(keys).await;
+        self.wait_for_next_page().await;
+    }
+
+    /// Presses keys one after another, wherever the focus is.
+    pub(crate) async fn press(&self, keys: &str) {
+        let event = |(kind, key): (&str, char)| json!({ "type": kind, "value": key });
+        let both = |key| [("keyDown", key), ("keyUp", key)].map(event);
+        let events: Vec<_> = keys.chars().flat_map(both).collect();
+        let keyboard = json!({ "type": "key", "id": "keyboard", "actions": events });
+        self.post("/actions", &json!({ "actions": [keyboard] })).await;
+    }
+
+    async fn wait_for_next_page(&self) {
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
         // While a page is being left, the browser may respond with an error.
@@ -161,6 +205,48 @@ impl Browser {
             .map(x=>x.outerHTML.slice(0,80)).join('\\n')||'wide':''";
         let wide = self.run_script(script).await;
         assert_eq!(wide, "", "{what} is too wide");
+    }
+
+    /// Checks with axe-core that the page breaks no rule of WCAG 2.2 A and AA and no best practice, except for the
+    /// exempt rules.
+    pub(crate) async fn assert_accessible(&self, what: &str, exempt_rules: &[&str]) {
+        let file =
+            std::env::var_os("PARCELO_AXE").expect("PARCELO_AXE names axe-core's axe.min.js");
+        let script = fs::read_to_string(file).unwrap() + AXE_RUN;
+        let body = json!({ "script": script, "args": [exempt_rules] });
+        let violations = self.post("/execute/sync", &body).await;
+        assert_eq!(violations, "", "{what} has violations of accessibility");
+    }
+
+    /// Checks a page in both languages, in light and dark, on a phone and on a desk: it fits, loads nothing from
+    /// elsewhere, and axe-core finds no violation. `PARCELO_PICTURES` names a folder for its screenshots.
+    pub(crate) async fn check_page(&self, name: &str, url: &str, exempt_rules: &[&str]) {
+        let folder = std::env::var_os("PARCELO_PICTURES").map(PathBuf::from);
+        let join = if url.contains('?') { '&' } else { '?' };
+        for language in ["en", "es"] {
+            for window in WINDOWS {
+                self.resize(window).await;
+                self.open(&format!("{url}{join}lang={language}")).await;
+                let dark = if window.dark { "-dark" } else { "" };
+                let what = format!("{name}-{language}-{}{dark}", window.width);
+                // The reference is drawn by a script.
+                let is_drawn = "return !document.querySelector('#swagger-ui')||!!document.querySelector('.opblock')";
+                until("the page is drawn", async || self.run_script(is_drawn).await == true).await;
+                self.assert_fits(&what).await;
+                let elsewhere = "return performance.getEntriesByType('resource').map(x=>x.name)\
+                    .filter(x=>!x.startsWith(location.origin+'/')&&!x.startsWith('data:')).join('\\n')";
+                assert_eq!(
+                    self.run_script(elsewhere).await,
+                    "",
+                    "{what} loads files from elsewhere"
+                );
+                if let Some(folder) = &folder {
+                    let picture = self.screenshot().await;
+                    fs::write(folder.join(format!("{what}.png")), picture).unwrap();
+                }
+                self.assert_accessible(&what, exempt_rules).await;
+            }
+        }
     }
 
     /// Returns the page's cookies, as the browser keeps them.

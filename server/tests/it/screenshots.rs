@@ -1,4 +1,4 @@
-//! The tracking page in a real browser, with screenshots for docs/.
+//! The public pages (tracking, guide, reference) in a real browser and with axe-core, with screenshots for docs/.
 
 use std::{
     cmp::Reverse,
@@ -44,6 +44,22 @@ const PAGE_VIEWS: &[PageView] = &[
     ),
     PageView::new("tracking-front-door", "?lang=en", Window { height: 700, ..PHONE }),
     PageView::new("tracking-lost", "track/SB-ABSENT-1001?lang=en", Window { height: 980, ..PHONE }),
+    PageView::new("guide-desktop", "docs/?lang=en", DESKTOP),
+    PageView::new("guide-phone-dark", "docs/?lang=es", Window { dark: true, ..PHONE }),
+];
+
+/// Every public page, and the rules of axe-core that are not checked there.
+const PUBLIC_PAGES: [(&str, &str, &[&str]); 9] = [
+    ("front-door", "", &[]),
+    ("on-its-way", "track/SB-SUCCESS-1001", &[]),
+    ("customs", "track/SB-CUSTOMS-1001", &[]),
+    ("returning", "track/SB-RTS-1001", &[]),
+    ("lost", "track/SB-ABSENT-1001", &[]),
+    ("mistyped", "track?number=%21%21", &[]),
+    ("guide", "docs/", &[]),
+    ("migration", "docs/migration", &[]),
+    // Swagger UI has third-level headings without a second level, and a link within each call's button.
+    ("reference", "docs/reference", &["heading-order", "nested-interactive"]),
 ];
 
 impl PageView {
@@ -81,6 +97,21 @@ async fn a_browser_draws_the_page_at_every_width_and_language() {
             picture.save(&format!("{DOCS}/{name}.png"));
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a browser and axe-core: `.ci/prove browser` installs them and runs this"]
+async fn every_public_page_fits_and_axe_finds_no_violation() {
+    let server = server().await;
+    let browser = Browser::start().await;
+    for (name, path, exempt_rules) in PUBLIC_PAGES {
+        browser.check_page(name, &format!("{}/{path}", server.url()), exempt_rules).await;
+    }
+    let tags = "return [...document.querySelectorAll('.opblock-tag')].map(x=>x.dataset.tag)\
+        .filter(x=>x!='webhooks')";
+    let tags = browser.run_script(tags).await;
+    let tags = tags.as_array().unwrap();
+    assert_eq!((&tags[0], &tags[tags.len() - 1]), (&json!("orders"), &json!("legacy")));
 }
 
 /// A screenshot, as rows of pixels with three bytes each.
@@ -151,7 +182,7 @@ fn palette_index(palette: &[[u8; 3]], pixel: [u8; 3]) -> u8 {
 
 /// The screenshots must be small, because every reader of the documents loads them.
 #[test]
-fn the_tracking_screenshots_in_docs_are_small() {
+fn the_screenshots_of_public_pages_in_docs_are_small() {
     for shot in PAGE_VIEWS {
         let bytes = fs::metadata(format!("{DOCS}/{}.png", shot.name)).unwrap().len();
         assert!(bytes <= 60 * 1024, "{} has {bytes} bytes", shot.name);

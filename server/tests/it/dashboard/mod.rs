@@ -5,6 +5,7 @@ mod forms;
 mod interrupted;
 mod isolation;
 mod journey;
+mod keyboard;
 mod notices;
 mod owner;
 mod pages;
