@@ -1,5 +1,5 @@
-//! The examples in the documentation of the SDK and the mock server, and in a guide, for `cargo test` to run. Only they use `reqwest`,
-//! `proptest`, `serde`, `tower` and `wiremock` here.
+//! The examples in the documentation of the SDK and the mock server, and in a guide, for `cargo test` to run. Only they
+//! use `reqwest`, `proptest`, `serde`, `tower` and `wiremock` here.
 #![allow(
     non_camel_case_types,
     missing_debug_implementations,

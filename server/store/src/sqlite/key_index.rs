@@ -132,7 +132,7 @@ impl KeyIndex {
         if progress.data_version == version {
             return Ok(Damage::default());
         }
-        // Later, only this process writes runs.
+        // Later, the only new runs are those that the running server has written since.
         let are_runs_sound = progress.data_version.is_some() || key_runs::are_sound(db)?;
         let runs = if are_runs_sound {
             key_runs::finished(db)?
