@@ -94,7 +94,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
         let rows = db.require(index_progress(db, "").await?)?;
         next_rows(db, rows).await?.is_some()
     };
-    Ok(is_enough || unfinished_run(db).await?.is_some())
+    Ok(is_enough || unfinished_run(db).await?.is_some() || full_level(db).await?.is_some())
 }
 
 /// Does a page of maintenance, unless another server is doing one. Returns `true` if there may be more.
@@ -240,13 +240,16 @@ async fn maintain_runs(db: Sql<'_>) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Begins to merge the runs of the lowest level that has enough of them.
-async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
-    let full = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
+/// Returns the lowest level that has enough runs to be merged, with the first and the last row of these runs.
+async fn full_level(db: Sql<'_>) -> SqlResult<Option<(i64, i64, i64)>> {
+    let sql = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
          GROUP BY level HAVING count(*) >= $1 ORDER BY level LIMIT 1";
-    let params = params![RUNS_PER_MERGE];
-    let full = db.first(full, params, |row| Ok((row.get::<i64>(0)?, row.get(1)?, row.get(2)?)));
-    let Some((level, first, last)) = full.await? else { return Ok(false) };
+    db.first(sql, params![RUNS_PER_MERGE], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).await
+}
+
+/// Begins to merge the runs of the lowest level that has enough of them. Returns `true` if there is one.
+async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
+    let Some((level, first, last)) = full_level(db).await? else { return Ok(false) };
     let target = insert_run(db, (level + 1, first, last), false).await?;
     let sql = "UPDATE term_runs SET target = $1 WHERE is_live AND level = $2";
     db.execute(sql, params![target, level]).await?;

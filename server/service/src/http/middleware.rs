@@ -81,19 +81,8 @@ impl AreaMiddleware {
         };
         let client = client_address(&self.api, &request);
         let ids = RequestIds::new(&request_id, request.headers());
-        let admit_and_run = async {
-            let (quota, admitted) = self.admit(&mut request, client).await;
-            let key_id = key_id(&request);
-            let response = match admitted {
-                Ok(()) => {
-                    request.extensions_mut().insert(RequestId(request_id.clone()));
-                    with_timeouts(next.run(request), body).await
-                }
-                Err(refusal) => HttpRefusal(refusal).into_response(),
-            };
-            (quota, key_id, response)
-        };
-        let (quota, key_id, response) = ids.clone().scope(admit_and_run).await;
+        let run = self.admit_and_run(request, (&request_id, client), (body, next));
+        let (quota, key_id, response) = ids.clone().scope(run).await;
         // The code is read before the area restyles the response, since a page does not contain it.
         let code =
             response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
@@ -135,6 +124,25 @@ impl AreaMiddleware {
             .metrics()
             .count_request(AnsweredRequest { listener, operation, code, status }, elapsed);
         response
+    }
+
+    /// Passes the request to its handler if it is admitted. Returns the id of its key, too.
+    async fn admit_and_run(
+        &self,
+        mut request: Request,
+        (request_id, client): (&str, IpAddr),
+        (body, next): (Option<&SharedBody>, Next),
+    ) -> (Quota, Option<String>, Response) {
+        let (quota, admitted) = self.admit(&mut request, client).await;
+        let key_id = key_id(&request);
+        let response = match admitted {
+            Ok(()) => {
+                request.extensions_mut().insert(RequestId(request_id.to_owned()));
+                with_timeouts(next.run(request), body).await
+            }
+            Err(refusal) => HttpRefusal(refusal).into_response(),
+        };
+        (quota, key_id, response)
     }
 
     /// Returns the name of the request in metrics. It is from a closed list, so that no caller can add a time series.

@@ -188,7 +188,7 @@ async fn every_page_of_the_dashboard_fits_and_axe_finds_no_violation() {
     let test = service_with_data().await;
     let browser = Browser::start().await;
     let check = async |name: &str, path: &str| {
-        browser.check_page(name, &format!("{}{path}", test.url), &[]).await
+        browser.check_page(name, &format!("{}{path}", test.url), &[]).await;
     };
     check("sign-in", "/dashboard/sign-in").await;
     sign_in(&browser, &test).await;
