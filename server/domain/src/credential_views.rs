@@ -9,6 +9,7 @@ use super::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord,
     admin::timestamp,
     credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, Scope},
+    key_uses::{LastUseDays, date_text},
 };
 use crate::Millis;
 
@@ -19,8 +20,8 @@ pub trait ViewableScope: Scope {
     /// A new credential with its secret.
     type Created: Serialize;
 
-    /// Returns the credential as of `now`.
-    fn view(record: &Credential<Self>, now: Millis) -> Self::View;
+    /// Returns the credential as of `now`. The days of last uses are those of API keys.
+    fn view(record: &Credential<Self>, uses: &LastUseDays, now: Millis) -> Self::View;
     /// Returns a new credential with its secret.
     fn created(secret: &Self::Secret, record: &Credential<Self>) -> Self::Created;
 }
@@ -29,7 +30,7 @@ impl ViewableScope for ApiKeyScope {
     type View = ApiKeyView;
     type Created = NewApiKey;
 
-    fn view(record: &ApiKeyRecord, now: Millis) -> ApiKeyView {
+    fn view(record: &ApiKeyRecord, uses: &LastUseDays, now: Millis) -> ApiKeyView {
         ApiKeyView {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -39,6 +40,7 @@ impl ViewableScope for ApiKeyScope {
             allowed_countries: record.scope.countries.to_wire(),
             ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created_at: timestamp(record.created_at),
+            last_used: uses.get(&record.row).copied().map(date_text),
             revoked_at: record.revoked_at.map(timestamp),
             old_secret_until: record.old_secret_until(now).map(timestamp),
         }
@@ -60,7 +62,7 @@ impl ViewableScope for CarrierScope {
     type View = CarrierKeyView;
     type Created = NewCarrierKeyView;
 
-    fn view(record: &CarrierKeyRecord, _: Millis) -> CarrierKeyView {
+    fn view(record: &CarrierKeyRecord, _: &LastUseDays, _: Millis) -> CarrierKeyView {
         CarrierKeyView {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -85,7 +87,7 @@ impl ViewableScope for AdminScope {
     type View = TokenView;
     type Created = NewTokenView;
 
-    fn view(record: &AdminTokenRecord, _: Millis) -> TokenView {
+    fn view(record: &AdminTokenRecord, _: &LastUseDays, _: Millis) -> TokenView {
         TokenView {
             token_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -155,6 +157,8 @@ pub struct ApiKeyView {
     /// Empty when the key works from anywhere.
     ip_whitelist: Vec<String>,
     created_at: String,
+    /// The day of its last use in UTC, such as 2026-01-30; null if it was never used.
+    last_used: Option<String>,
     revoked_at: Option<String>,
     /// The time until which an old secret still works; null if none does.
     old_secret_until: Option<String>,

@@ -6,10 +6,11 @@ use parcelo_domain::{
     audit::Actor,
     credential_views::{RotatedApiKey, ViewableScope},
     credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
+    key_uses::{LastUseDays, date_text},
     secrets::HashedKey,
 };
 use parcelo_service::service::{NewKeyRequest, RotationOutcome};
-use parcelo_store::StoredScope;
+use parcelo_store::{Store, StoredScope};
 use parcelo_system::clock::{Clock, SystemClock};
 use parcelo_types::{Environment, internal::time};
 use parcelo_wire::{CarrierKey, MAX_IP_ADDRESSES};
@@ -32,9 +33,16 @@ trait CredentialKind: StoredScope + ViewableScope {
     const COMMAND: &str;
     /// The text for an empty list.
     const EMPTY_TEXT: &str;
+    /// `true` if the day of its last use is recorded.
+    const HAS_LAST_USE: bool = false;
 
     /// Returns the columns of a credential's line after its id.
-    fn format_line(record: &Credential<Self>, state: &str, now: Millis) -> String;
+    fn format_line(
+        record: &Credential<Self>,
+        state: &str,
+        uses: &LastUseDays,
+        now: Millis,
+    ) -> String;
 }
 
 impl CredentialKind for ApiKeyScope {
@@ -42,15 +50,24 @@ impl CredentialKind for ApiKeyScope {
     const SECRET_NAME: &str = "key";
     const COMMAND: &str = "keys";
     const EMPTY_TEXT: &str = "No keys yet; create one with `parcelo-server keys create`.";
+    const HAS_LAST_USE: bool = true;
 
-    fn format_line(record: &Credential<Self>, state: &str, now: Millis) -> String {
+    fn format_line(
+        record: &Credential<Self>,
+        state: &str,
+        uses: &LastUseDays,
+        now: Millis,
+    ) -> String {
+        let last_use = uses
+            .get(&record.row)
+            .map_or_else(|| "never used".to_owned(), |day| format!("used {}", date_text(*day)));
         let Self { tenant, account, countries, .. } = &record.scope;
         let (environment, countries) = (tenant.environment, countries.to_wire().join(","));
         let old = record.old_secret_until(now).map_or_else(String::new, |until| {
             format!("  (old secret works until {})", time::to_text(until.to_utc()))
         });
         format!(
-            "{}…{}  {state:<8} {:<11} {countries:<11} {account}  {}{old}",
+            "{}…{}  {state:<8} {:<11} {countries:<11} {last_use:<15} {account}  {}{old}",
             environment.key_prefix(),
             record.last4,
             environment.code(),
@@ -66,7 +83,7 @@ impl CredentialKind for CarrierScope {
     const EMPTY_TEXT: &str =
         "No carrier keys yet; create one with `parcelo-server carriers create`.";
 
-    fn format_line(record: &Credential<Self>, state: &str, _: Millis) -> String {
+    fn format_line(record: &Credential<Self>, state: &str, _: &LastUseDays, _: Millis) -> String {
         let environment = record.scope.environment;
         let (prefix, code) = (CarrierKey::prefix(environment), environment.code());
         format!("{prefix}…{}  {state:<8} {code:<11} {}", record.last4, record.name)
@@ -79,7 +96,7 @@ impl CredentialKind for AdminScope {
     const COMMAND: &str = "tokens";
     const EMPTY_TEXT: &str = "No admin tokens yet; create one with `parcelo-server tokens create`.";
 
-    fn format_line(record: &Credential<Self>, state: &str, _: Millis) -> String {
+    fn format_line(record: &Credential<Self>, state: &str, _: &LastUseDays, _: Millis) -> String {
         format!("adm_…{}  {state:<8}{}", record.last4, record.name)
     }
 }
@@ -160,12 +177,13 @@ fn print_new_credential<K: CredentialKind>(
 
 /// Lists the credentials of a kind, without their secrets.
 async fn list<K: CredentialKind>(options: CommonArgs) -> Result<(), Failure> {
-    let records = open(&options.database).await?.credentials::<K>().await?;
+    let store = open(&options.database).await?;
+    let (records, uses) = (store.credentials::<K>().await?, last_uses::<K>(&store).await?);
     let now = SystemClock.now();
     let row = |record: &Credential<K>| {
         let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-        let line = format!("{}  {}", record.id, K::format_line(record, state, now));
-        (K::view(record, now), line)
+        let line = format!("{}  {}", record.id, K::format_line(record, state, &uses, now));
+        (K::view(record, &uses, now), line)
     };
     Ok(print::list(&options, K::EMPTY_TEXT, records.iter().map(row))?)
 }
@@ -191,7 +209,14 @@ async fn revoke<K: CredentialKind>(options: CommonArgs, id: String) -> Result<()
     let revoked = store.revoke_credential::<K>(&id, now, &Actor::Command.at(now)).await?;
     let record = revoked.ok_or_else(|| unknown_id::<K>(id))?;
     let line = format!("{} \"{}\" is revoked.", record.id, record.name);
-    Ok(print::item(&options, &K::view(&record, now), &line)?)
+    let uses = last_uses::<K>(&store).await?;
+    Ok(print::item(&options, &K::view(&record, &uses, now), &line)?)
+}
+
+/// Returns the days of last uses that are recorded for a kind of credential. A running server writes those of the last
+/// minute later.
+async fn last_uses<K: CredentialKind>(store: &Store) -> Result<LastUseDays, Failure> {
+    Ok(if K::HAS_LAST_USE { store.key_uses(None).await? } else { LastUseDays::new() })
 }
 
 fn unknown_id<K: CredentialKind>(id: String) -> Failure {

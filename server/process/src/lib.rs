@@ -277,6 +277,9 @@ const fn lost_database_advice(cause: ReadOnlyReason) -> &'static str {
         ReadOnlyReason::Closed | ReadOnlyReason::Disk => {
             "the database can no longer be written. Everything acknowledged is in it; check the disk and start again"
         }
+        ReadOnlyReason::Full => {
+            "the database can no longer be written, because its disk is full. Everything acknowledged is in it; free space and start again"
+        }
         ReadOnlyReason::Replaced => {
             "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
         }

@@ -83,7 +83,7 @@ pub(super) struct ReplayEvents {
     /// This event only, delivered or not: `evt_…`
     #[arg(long, value_name = "ID", value_parser = parse_event, conflicts_with = "since")]
     pub(super) event: Option<Ulid>,
-    /// Events that failed or were held since then, such as 2026-01-10T15:05:00Z; all of them if absent.
+    /// Events that failed, were held or wait for their next attempt since then, such as 2026-01-10T15:05:00Z; all of them if absent.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) since: Option<DateTime<Utc>>,
 }

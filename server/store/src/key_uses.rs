@@ -18,14 +18,21 @@ impl Store {
             .await
     }
 
-    /// Returns the days on which an account's keys were last used.
-    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUseDays, StoreError> {
-        let tenant = Tenant { account, environment: Environment::Production };
-        let found = self.long_query(Some(tenant), async move |db| {
-            // `Tenant::number` packs account * 2 + environment.
-            let sql = "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
-                 ON u.api_key = k.id WHERE k.tenant / 2 = $1";
-            db.query_map(sql, params![account], |row| Ok((row.get(0)?, row.get(1)?))).await
+    /// Returns the days on which the keys of an account, or of all accounts, were last used.
+    pub async fn key_uses(&self, account: Option<AccountRowId>) -> Result<LastUseDays, StoreError> {
+        let tenant =
+            account.map(|account| Tenant { account, environment: Environment::Production });
+        // `Tenant::number` packs account * 2 + environment.
+        let (filter, params) = match account {
+            Some(account) => ("k.tenant / 2 = $1", params![account].to_vec()),
+            None => ("TRUE", Vec::new()),
+        };
+        let sql = format!(
+            "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
+             ON u.api_key = k.id WHERE {filter}"
+        );
+        let found = self.long_query(tenant, async move |db| {
+            db.query_map(&sql, &params, |row| Ok((row.get(0)?, row.get(1)?))).await
         });
         Ok(found.await?.into_iter().collect())
     }

@@ -285,11 +285,7 @@ impl Store {
     /// Returns the reason, as a part of a sentence, why this server must not use the database at the moment, if such a
     /// reason is known.
     pub fn unavailable_reason(&self) -> Option<String> {
-        match &self.0 {
-            Engine::Sqlite(_) => None,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.unavailable_reason(),
-        }
+        engine!(self, engine => engine.unavailable_reason())
     }
 
     /// Checks at `now` that a file still exists and is readable, or that PostgreSQL answers. It blocks; call it

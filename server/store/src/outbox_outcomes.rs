@@ -11,9 +11,9 @@ use ulid::Ulid;
 /// The events to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventsToReplay {
-    /// This event, delivered or not.
+    /// This event, delivered or not, unless it is being sent or due already.
     One(Ulid),
-    /// All events since this time that failed or were held.
+    /// All events since this time that failed, were held or wait for their next attempt.
     MissedSince(Millis),
 }
 

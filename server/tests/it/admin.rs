@@ -382,6 +382,26 @@ async fn the_log_of_a_session_contains_no_secret() {
 }
 
 #[tokio::test]
+async fn a_list_of_keys_has_the_day_of_the_last_use() {
+    let (setup, running, admin) = start();
+    let created = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
+    let find = |listed: Value| {
+        let mut keys = listed.as_array().unwrap().iter();
+        keys.find(|key| key["keyId"] == created["keyId"]).unwrap().clone()
+    };
+    assert_eq!(find(admin.get("keys").await)["lastUsed"], Value::Null);
+    let api = running.api(&ApiKey::parse(created["key"].as_str().unwrap()).unwrap());
+    assert_eq!(api.get("/api/v1/health").await.status, 200);
+    let used = find(admin.get("keys").await);
+    let (day, created_at) =
+        (used["lastUsed"].as_str().unwrap(), used["createdAt"].as_str().unwrap());
+    assert!(day.len() == 10 && &created_at[..10] <= day, "{used}");
+    assert_eq!(find(setup.admin("keys", &["list"]))["lastUsed"], day, "the command shows it too");
+    let path = format!("keys/{}", created["keyId"].as_str().unwrap());
+    assert_eq!(admin.data("DELETE", &path, None, 200).await["lastUsed"], day);
+}
+
+#[tokio::test]
 async fn the_old_secret_of_a_rotated_key_works_for_the_overlap() {
     let (_setup, running, admin) = start();
     let created = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;

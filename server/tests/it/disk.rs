@@ -328,6 +328,11 @@ async fn a_server_that_cannot_read_is_not_ready_and_then_exits() {
     assert_eq!(api.get("/readyz").await.status, 200);
     corrupt(&setup.path("parcelo.db"));
     // A server that cannot read is not ready after two seconds, and exits after six.
-    until("it is not ready", async || api.get("/readyz").await.status == 503).await;
+    let is_explained = async || {
+        let answer = api.get("/readyz").await;
+        let reason = answer.json()["reason"].as_str().map(str::to_owned);
+        answer.status == 503 && reason.is_some_and(|why| why.contains("the database's disk"))
+    };
+    until("it is not ready, and says why", is_explained).await;
     assert_eq!(running.wait(), Some(1), "{}", setup.output());
 }

@@ -78,13 +78,14 @@ pub struct AccountRequest {
     pub name: String,
 }
 
-/// A request to resend events to a webhook. Without a filter, all failed and held events are resent.
+/// A request to resend events to a webhook. Without a filter, all events that failed, were held or wait for
+/// their next attempt are resent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "utoipa", derive(utoipa::ToSchema), schema(rename_all = "camelCase"))]
 pub struct ReplayRequest {
-    /// Only the event with this id, `evt_…`, whether or not it was delivered.
+    /// Only the event with this id, `evt_…`, whether or not it was delivered. One that is being sent stays as it is.
     pub event_id: Option<String>,
-    /// Only events that have failed or been held since this time.
+    /// Only events since this time that failed, were held or wait for their next attempt.
     pub since: Option<DateTime<Utc>>,
 }
 

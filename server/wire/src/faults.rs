@@ -35,8 +35,8 @@ pub(crate) const EVENT_OR_SINCE: FaultText =
     FaultText::mismatch("Send eventId or since, not both.", "Indique eventId o since, no ambos.");
 pub(crate) const EVENT_OR_EMPTY: FaultText = FaultText::constant(
     FaultCode::Required,
-    "Send eventId or since; an empty object {} resends every failed or held event.",
-    "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
+    "Send eventId or since; an empty object {} resends every undelivered event.",
+    "Indique eventId o since; un objeto vacío {} reenvía todos los eventos no entregados.",
 );
 pub(crate) const EVENT_ID: FaultText = FaultText::invalid(
     "An event ID is evt_ followed by 26 letters and digits.",

@@ -76,6 +76,11 @@ pub enum DeliveryError {
     /// No connection could be made.
     #[error("no connection to the endpoint: check its name, port and certificate")]
     NotConnected,
+    /// Its certificate is not trusted.
+    #[error(
+        "the endpoint's certificate is not trusted: it has expired, is for another name, or lacks a part of its chain"
+    )]
+    Untrusted,
     /// It took too long.
     #[error("the endpoint did not answer within 15 s")]
     TimedOut,

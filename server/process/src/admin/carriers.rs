@@ -3,6 +3,7 @@
 use axum::{extract::Request, response::Response};
 use parcelo_domain::{
     Tenant, admin::ExceptionView, credential_views::ViewableScope, credentials::CarrierScope,
+    key_uses::LastUseDays,
 };
 use parcelo_service::http::{HttpRefusal, body};
 use parcelo_types::{Environment, ErrorCode};
@@ -24,7 +25,8 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
 /// Lists all carrier keys.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (keys, now) = (call.service().store().credentials().await?, call.now());
-    Ok(call.ok_response(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
+    let keys = keys.iter().map(|key| CarrierScope::view(key, &LastUseDays::new(), now));
+    Ok(call.ok_response(keys.collect::<Vec<_>>()))
 }
 
 /// Revokes a carrier key.
@@ -33,7 +35,7 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> 
     let revoked =
         store.revoke_credential(&call.parameter, now, &call.actor.clone().at(now)).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(call.ok_response(CarrierScope::view(&record, now)))
+    Ok(call.ok_response(CarrierScope::view(&record, &LastUseDays::new(), now)))
 }
 
 /// Lists the latest exceptions of one environment: `?environment=`, else production.

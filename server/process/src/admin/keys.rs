@@ -29,7 +29,9 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let account = requested_account(&call).await?;
     let (mut keys, now) = (call.service().store().credentials().await?, call.now());
     keys.retain(|key| belongs_to(key, account));
-    Ok(call.ok_response(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
+    let uses = call.service().key_uses(account).await?;
+    let keys = keys.iter().map(|key| ApiKeyScope::view(key, &uses, now));
+    Ok(call.ok_response(keys.collect::<Vec<_>>()))
 }
 
 /// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`. If `?account=` is given, the key must
@@ -56,7 +58,8 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> 
     let key = existing_key(&call).await?;
     let record =
         call.service().revoke_key(&key, call.actor.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
-    let view = ApiKeyScope::view(&record, call.now());
+    let uses = call.service().key_uses(Some(record.scope.tenant.account)).await?;
+    let view = ApiKeyScope::view(&record, &uses, call.now());
     Ok(call.ok_response(view))
 }
 

@@ -9,10 +9,9 @@ use axum::{
 };
 use parcelo_domain::{
     ApiKeyRecord, Millis,
-    activity::day_start,
     audit::Actor,
     credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-    key_uses::LastUseDays,
+    key_uses::{LastUseDays, date_text},
 };
 use parcelo_service::{
     http::{Api, HttpRefusal},
@@ -123,8 +122,7 @@ impl KeyRow {
 
     /// Adds the day of the key's last use.
     fn with_last_use(self, uses: &LastUseDays, record: &ApiKeyRecord) -> Self {
-        let day = uses.get(&record.row).map(|day| day_start(*day).to_utc().date_naive());
-        Self { last_used: day.map(|day| day.to_string()), ..self }
+        Self { last_used: uses.get(&record.row).copied().map(date_text), ..self }
     }
 }
 
@@ -140,7 +138,7 @@ pub(super) async fn list(
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = requested.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
-    let last_uses = api.service.key_uses(user.session.account).await?;
+    let last_uses = api.service.key_uses(Some(user.session.account)).await?;
     let now = api.service.now();
     render_page(&KeysPage {
         frame: user.frame(Section::Keys),

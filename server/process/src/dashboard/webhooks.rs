@@ -217,7 +217,9 @@ async fn load_page(
         pages: Pagination::new(page, has_older, |page| {
             pagination::address(&address(environment), page)
         }),
-        has_undelivered: is_on && api.service.has_undelivered_events(tenant).await?,
+        has_undelivered: is_on
+            && (api.service.has_undelivered_events(tenant).await?
+                || api.service.store().failing_since(tenant).await?.is_some()),
         log: logged.iter().map(|event| DeliveryRow::new(event, is_on, language)).collect(),
     })
 }
@@ -246,8 +248,8 @@ impl DeliveryRow {
             DeliveryStatus::Failed => (language.pick("Failed", "Fallido"), "failed"),
             DeliveryStatus::Held => (language.pick("Held", "Retenido"), "waiting"),
         };
-        let is_pending =
-            matches!(event.delivery_status, DeliveryStatus::Waiting | DeliveryStatus::Ready);
+        let is_ready = event.delivery_status == DeliveryStatus::Ready;
+        let is_pending = is_ready || event.delivery_status == DeliveryStatus::Waiting;
         let attempts = event.attempts.iter().map(|attempt| AttemptRow {
             number: attempt.number,
             at: DisplayTime::from_millis(attempt.at),
@@ -264,7 +266,7 @@ impl DeliveryRow {
             tone,
             created: DisplayTime::from_millis(event.created_at),
             due: event.due.filter(|_| is_pending).map(DisplayTime::from_millis),
-            can_be_replayed: is_on && !is_pending,
+            can_be_replayed: is_on && (!is_pending || (is_ready && !event.attempts.is_empty())),
             attempts: attempts.collect(),
         }
     }
@@ -295,7 +297,7 @@ fn selected_kinds(fields: &FormFields) -> Option<WebhookEventKinds> {
     WebhookEventKinds::from_codes(codes)
 }
 
-/// Parses the events to replay: all that were missed, or one by its id.
+/// Parses the events to replay: all that were missed or wait for their next attempt, or one by its id.
 fn events_to_replay(event: &str) -> Option<EventsToReplay> {
     if event.is_empty() {
         return Some(EventsToReplay::MissedSince(Millis(0)));
@@ -313,6 +315,10 @@ fn delivery_error_text(error: &str, language: Language) -> String {
         (
             DeliveryError::NotConnected,
             "no hubo conexión con el receptor: revise su nombre, puerto y certificado",
+        ),
+        (
+            DeliveryError::Untrusted,
+            "el certificado del receptor no es de confianza: ha vencido, es para otro nombre o le falta una parte de su cadena",
         ),
         (DeliveryError::TimedOut, "el receptor no respondió en 15 s"),
         (DeliveryError::Broken, "la conexión se cortó antes de la respuesta"),

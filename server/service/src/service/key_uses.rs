@@ -71,9 +71,9 @@ impl Service {
         Ok(saved?)
     }
 
-    /// Returns the day on which each of an account's keys was last used, up to now. Keys that were never used are left
-    /// out.
-    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUseDays, Refusal> {
+    /// Returns the day on which each key of an account, or of all accounts, was last used, up to now. Keys that were
+    /// never used are left out.
+    pub async fn key_uses(&self, account: Option<AccountRowId>) -> Result<LastUseDays, Refusal> {
         self.save_key_uses().await?;
         Ok(self.store.key_uses(account).await?)
     }

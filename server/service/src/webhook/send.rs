@@ -2,6 +2,7 @@
 
 use std::{
     error::Error as StdError,
+    io,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -148,11 +149,13 @@ async fn read_body_prefix(response: &mut reqwest::Response) -> Vec<u8> {
 
 /// Classifies an error. The result does not contain the URL, which may hold a secret of the receiver.
 fn classify_error(error: &reqwest::Error) -> DeliveryError {
-    let mut causes = std::iter::successors(error.source(), |cause: &&(dyn StdError + 'static)| {
-        (*cause).source()
-    });
-    if causes.any(<dyn StdError>::is::<HostNotAllowed>) {
+    let causes = || {
+        std::iter::successors(error.source(), |cause: &&(dyn StdError + 'static)| (*cause).source())
+    };
+    if causes().any(<dyn StdError>::is::<HostNotAllowed>) {
         DeliveryError::NotAllowed
+    } else if causes().any(is_untrusted) {
+        DeliveryError::Untrusted
     } else if error.is_connect() {
         DeliveryError::NotConnected
     } else if error.is_timeout() {
@@ -160,6 +163,15 @@ fn classify_error(error: &reqwest::Error) -> DeliveryError {
     } else {
         DeliveryError::Broken
     }
+}
+
+/// Returns `true` for a certificate that is not trusted. I/O errors wrap it without returning it as their source.
+fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    let io: Option<&io::Error> = cause.downcast_ref();
+    io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
 #[cfg(test)]
@@ -221,6 +233,25 @@ mod tests {
         let head = String::from_utf8(head).unwrap().to_lowercase();
         assert!(head.starts_with("post /hook http/1.1"), "{head}");
         assert!(!head.contains("accept-encoding"), "{head}");
+    }
+
+    #[cfg(feature = "tls")]
+    #[tokio::test]
+    async fn a_certificate_that_is_not_trusted_is_told_from_a_failed_connection() {
+        use crate::mock::MockServer;
+
+        let untrusted = MockServer::builder().tls().start().await;
+        // It answers the handshake in plain HTTP.
+        let plain = MockServer::start().await;
+        let client = build_client(Resolver::new(AllowedHosts::PublicAndLoopback)).unwrap();
+        let table = [
+            (untrusted.url().to_owned(), DeliveryError::Untrusted),
+            (plain.url().replace("http://", "https://"), DeliveryError::NotConnected),
+        ];
+        for (url, expected) in table {
+            let error = client.post(&url).send().await.unwrap_err();
+            assert_eq!(classify_error(&error), expected, "{url}: {error:?}");
+        }
     }
 
     #[tokio::test]

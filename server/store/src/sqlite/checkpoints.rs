@@ -32,7 +32,6 @@ use rusqlite::Connection;
 
 use super::{
     StoreError, connection,
-    error::is_fatal,
     file_lock::{FileLock, OpenFile},
     health::{Health, ReadOnlyReason},
 };
@@ -205,8 +204,8 @@ impl Checkpointer {
         let _lock = self.log.lock_checkpoint();
         self.passes().unwrap_or_else(|error| {
             // As after a commit, a failed fsync cannot be retried.
-            if error.is_fatal() {
-                health.stop_writes(ReadOnlyReason::Disk);
+            if let Some(reason) = error.read_only_reason() {
+                health.stop_writes(reason);
             }
             tracing::error!(%error, "the write-ahead log could not be moved into the database");
             CheckpointOutcome::Part
@@ -237,10 +236,11 @@ enum CheckpointError {
 }
 
 impl CheckpointError {
-    fn is_fatal(&self) -> bool {
+    /// Returns the reason to stop writes, if the error is fatal.
+    fn read_only_reason(&self) -> Option<ReadOnlyReason> {
         match self {
-            Self::Engine(error) => is_fatal(error),
-            Self::Sync(_) => true,
+            Self::Engine(error) => ReadOnlyReason::after(error),
+            Self::Sync(_) => Some(ReadOnlyReason::Disk),
         }
     }
 }

@@ -227,8 +227,9 @@ fn commit_with_retries(
 
 /// Returns the outcome of every write after an error that concerns the whole group.
 fn fail_group(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> WriteResult {
-    if is_fatal(error) || !is_rolled_back {
-        health.stop_writes(ReadOnlyReason::Disk);
+    let not_rolled_back = (!is_rolled_back).then_some(ReadOnlyReason::Disk);
+    if let Some(reason) = ReadOnlyReason::after(error).or(not_rolled_back) {
+        health.stop_writes(reason);
         tracing::error!(%error, "the database failed: it is read-only from now on");
     } else {
         tracing::warn!(%error, "a group of writes was rolled back");

@@ -9,9 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
-use super::{Mode, Store, StoreError, connection, error::is_busy, file_lock::Files};
+use super::{
+    Mode, Store, StoreError, connection,
+    error::{is_busy, is_fatal},
+    file_lock::Files,
+};
 use crate::{
     meta::{self, SECRET},
     sql::{Sql, poll_now},
@@ -31,10 +35,20 @@ pub enum ReadOnlyReason {
     Closed,
     /// A write or its fsync failed in a way after which the file cannot be trusted.
     Disk,
+    /// The file's disk has no space left.
+    Full,
     /// The file, or its log, was deleted or replaced.
     Replaced,
     /// It can no longer be read.
     Unreadable,
+}
+
+impl ReadOnlyReason {
+    /// Returns the reason to stop writes after an error, if the error is fatal.
+    pub(super) fn after(error: &rusqlite::Error) -> Option<Self> {
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        is_fatal(error).then_some(if is_full { Self::Full } else { Self::Disk })
+    }
 }
 
 /// The state of the database: whether it can be written, and the counts of writes.
@@ -191,6 +205,19 @@ impl Store {
     /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.
     pub fn read_only_reason(&self) -> Option<ReadOnlyReason> {
         self.0.health.read_only_reason()
+    }
+
+    /// Returns the reason, as a part of a sentence without the file's path, why the file cannot be used.
+    pub fn unavailable_reason(&self) -> Option<String> {
+        let reason = match self.read_only_reason() {
+            Some(ReadOnlyReason::Full) => "the database's disk is full",
+            Some(ReadOnlyReason::Disk) => "the database's disk has failed or is read-only",
+            Some(ReadOnlyReason::Replaced) => "the database's file was deleted or replaced",
+            Some(ReadOnlyReason::Unreadable) => "the database's disk can no longer be read",
+            None if !self.is_readable() => "the database's disk cannot be read",
+            Some(ReadOnlyReason::Closed) | None => return None,
+        };
+        Some(reason.to_owned())
     }
 
     /// Returns `false` if reads of the store's own settings have been failing for some seconds.

@@ -16,7 +16,6 @@ use tokio::sync::oneshot;
 
 use super::{
     checkpoints::Checkpoints,
-    error::is_fatal,
     group::{self, QueuedWrite},
     health::{Health, ReadOnlyReason},
     newest_record::NewestRecord,
@@ -146,8 +145,8 @@ fn serve(
 
 fn log_failed(error: &rusqlite::Error, health: &Health) {
     // As after a commit, a failed fsync cannot be retried.
-    if is_fatal(error) {
-        health.stop_writes(ReadOnlyReason::Disk);
+    if let Some(reason) = ReadOnlyReason::after(error) {
+        health.stop_writes(reason);
     }
     tracing::error!(%error, "the write-ahead log could not be moved into the database");
 }

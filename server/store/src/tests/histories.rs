@@ -618,7 +618,7 @@ impl History {
             answer_text(store.accounts().await),
             answer_text(store.account_record(AccountRowId(2)).await),
             answer_text(store.shop(AccountRowId(1)).await),
-            answer_text(store.key_uses(AccountRowId(1)).await),
+            answer_text(store.key_uses(Some(AccountRowId(1))).await),
             answer_text(store.mails_off(AccountRowId(1)).await),
             answer_text(store.audit_log(AuditFilter::All, Millis(0), 10_000).await),
             answer_text(store.audit_log(AuditFilter::Account(AccountRowId(1)), Millis(0), 9).await),

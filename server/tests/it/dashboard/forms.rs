@@ -402,7 +402,7 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert!(!off.contains("/sandbox/test\""), "no test while the webhook is off");
     assert!(act("test").await.contains("Nothing was sent: the webhook is turned off."));
     let on = act("enable").await;
-    assert!(on.contains("Send all failed and held events again"));
+    assert!(on.contains("Send all undelivered events again"));
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
     assert!(act("remove").await.contains("The webhook is removed."));
@@ -430,7 +430,7 @@ async fn events_are_paginated_and_the_oldest_can_be_replayed() {
     let first = member.page(page).await;
     assert!(!first.contains("SB-NORMAL-0001") && !first.contains("rel=\"prev\""));
     assert!(first.contains("href=\"/dashboard/webhooks/sandbox?page=2\""), "{first}");
-    assert!(first.contains("Send all failed and held events again"), "the page does not matter");
+    assert!(first.contains("Send all undelivered events again"), "the page does not matter");
     let second = member.page(&format!("{page}?page=2")).await;
     assert!(second.contains("SB-NORMAL-0001") && !second.contains("rel=\"next\""));
     assert!(second.contains("href=\"/dashboard/webhooks/sandbox\" rel=\"prev\""), "{second}");

@@ -112,6 +112,22 @@ async fn a_failing_webhook_is_noticed_after_a_minute() {
 }
 
 #[tokio::test]
+async fn an_event_that_waits_for_its_next_attempt_can_be_sent_now() {
+    let (test, member) = TestService::with_member().await;
+    let tenant = test.key("default", Environment::Production).await.tenant();
+    webhook_with_event(&test, tenant).await;
+    let page = "/dashboard/webhooks/production";
+    assert!(!member.page(page).await.contains("/replay\""), "it is due already");
+    deliver(&test, 500).await;
+    let html = member.page(page).await;
+    let buttons = ["Send all undelivered events again", "aria-label=\"Send again evt_"];
+    assert!(buttons.iter().all(|button| html.contains(button)), "{html}");
+    member.post(&format!("{page}/replay"), &[]).await;
+    deliver(&test, 204).await;
+    assert!(!member.page(page).await.contains(buttons[0]));
+}
+
+#[tokio::test]
 async fn e_mails_that_the_relay_does_not_take_are_noticed() {
     let (test, mut member, caller) = TestService::with_member_and_key().await;
     test.service.enable_mails(test.service.now()).await.unwrap();

@@ -179,6 +179,7 @@ async fn a_full_disk_acknowledges_nothing_and_stops_writes() {
     let answers = join_all((1..200).map(|n| store.commit(create(sandbox(1), &number(n), n)))).await;
     assert!(answers.contains(&CommitOutcome::Broken));
     assert!(!store.is_writable());
+    assert_eq!(store.unavailable_reason().unwrap(), "the database's disk is full");
     assert_eq!(store.commit(create(sandbox(1), &number(999), 999)).await, CommitOutcome::Broken);
     let expected: Vec<_> =
         answers.iter().map(|answer| *answer == CommitOutcome::Committed).collect();

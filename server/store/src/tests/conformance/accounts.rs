@@ -118,7 +118,7 @@ async fn the_latest_day_of_use_of_a_key_is_kept(store: Store) {
     let mut other_key = key(other, 2);
     other_key.scope.tenant = Tenant { account: other, ..other_key.scope.tenant };
     let two = insert_key(&store, other_key).await.unwrap().row;
-    assert_eq!(store.key_uses(account).await.unwrap(), BTreeMap::new());
+    assert_eq!(store.key_uses(Some(account)).await.unwrap(), BTreeMap::new());
     store.save_key_uses(BTreeMap::from([(one, 20_000), (two, 20_003)])).await.unwrap();
     store.save_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
     // Another server saw an earlier use, and reports it late.
@@ -126,10 +126,12 @@ async fn the_latest_day_of_use_of_a_key_is_kept(store: Store) {
     // More keys than fit into one statement.
     let many = (1_000..1_150).map(|key| (key, 20_000)).chain([(two, 20_003)]);
     store.save_key_uses(many.collect()).await.unwrap();
-    let own = store.key_uses(account).await.unwrap();
+    let own = store.key_uses(Some(account)).await.unwrap();
     assert_eq!(own, BTreeMap::from([(one, 20_001)]));
     assert!(!own.contains_key(&unused));
-    assert_eq!(store.key_uses(other).await.unwrap(), BTreeMap::from([(two, 20_003)]));
+    assert_eq!(store.key_uses(Some(other)).await.unwrap(), BTreeMap::from([(two, 20_003)]));
+    let all = BTreeMap::from([(one, 20_001), (two, 20_003)]);
+    assert_eq!(store.key_uses(None).await.unwrap(), all, "of every account, without unknown keys");
 }
 
 async fn legacy_uses_add_up_by_key_and_day(store: Store) {

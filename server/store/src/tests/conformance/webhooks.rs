@@ -6,8 +6,8 @@ use parcelo_domain::{
     sample::TEST_AUTHOR,
     webhooks::{
         AttemptResult, DeliveryLease, DeliveryStatus, DisabledBy, Endpoint, EndpointResponse,
-        EventSubject, LEASE_MILLIS, OutboxEvent, RetryDecision, WebhookEventKind,
-        WebhookEventKinds,
+        EventSubject, LEASE_MILLIS, OutboxEvent, RetryDecision, UNBLOCKED_AFTER_FAILURES,
+        WebhookEventKind, WebhookEventKinds,
     },
 };
 use tokio::time::timeout;
@@ -35,6 +35,8 @@ conformance_tests!(
     a_late_answer_changes_nothing,
     forgetting_an_event_deletes_its_log,
     missed_events_are_counted_and_replayed,
+    an_event_that_waits_for_its_next_attempt_is_due_at_once_after_a_replay,
+    a_replay_keeps_the_order_of_a_parcels_pending_events,
     an_endpoint_fails_from_the_first_attempt_until_its_events_are_settled,
     many_events_are_held_and_replayed_in_pages_and_in_order,
     enabling_an_endpoint_while_holding_strands_no_event,
@@ -339,6 +341,57 @@ async fn missed_events_are_counted_and_replayed(store: Store) {
     let older = store.older_deliveries(tenant, 1, 9).await.unwrap();
     assert_eq!(older.len(), 1);
     assert_ne!(older[0].event, newest);
+}
+
+async fn an_event_that_waits_for_its_next_attempt_is_due_at_once_after_a_replay(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 2).await;
+    let [failed, leased] =
+        <[DeliveryLease; 2]>::try_from(lease(&store, tenant, 9, NOW).await).unwrap();
+    let (event, retry) = (failed.attempt.event, RetryDecision::Retry { at: NOW.plus(Millis::DAY) });
+    store.settle(failed, outcome(NOW, 500), retry).await.unwrap();
+    let now = NOW.plus(9);
+    let replay = async |selection| store.replay(tenant, selection, now).await.unwrap();
+    assert_eq!(replay(EventsToReplay::One(leased.attempt.event)).await, 0, "it is being sent");
+    assert_eq!(replay(EventsToReplay::One(event)).await, 1);
+    assert_eq!(replay(EventsToReplay::One(event)).await, 0, "it is due already");
+    let again = lease(&store, tenant, 9, now).await;
+    let attempts: Vec<_> =
+        again.iter().map(|one| (one.attempt.event, one.attempt.number)).collect();
+    assert_eq!(attempts, [(event, 1)], "with all its attempts");
+    for one in again {
+        store.settle(one, outcome(now, 500), retry).await.unwrap();
+    }
+    assert_eq!(replay(EventsToReplay::MissedSince(NOW.plus(1))).await, 0, "it is older");
+    assert_eq!(replay(EventsToReplay::MissedSince(NOW)).await, 1);
+    assert_eq!(lease(&store, tenant, 9, now).await.len(), 1);
+    let answer = store.settle(leased, outcome(now, 200), RetryDecision::Delivered).await;
+    assert_eq!(
+        answer.unwrap(),
+        Settled::Counted,
+        "the event that was being sent is not sent twice"
+    );
+}
+
+async fn a_replay_keeps_the_order_of_a_parcels_pending_events(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    let parcel = create_parcel(&store, tenant, "SB-SUCCESS-0001").await;
+    commit(&store, changes_to(&parcel, vec![move_parcel(&parcel, State::InTransit, 5)])).await;
+    let now = NOW.plus(9);
+    // The second event overtakes the first after its third failure, and its next attempt is earlier.
+    for pause in [Millis::DAY, Millis::HOUR] {
+        let mut failed = lease(&store, tenant, 9, now).await.remove(0);
+        failed.attempt.number = UNBLOCKED_AFTER_FAILURES;
+        let retry = RetryDecision::Retry { at: now.plus(pause) };
+        store.settle(failed, outcome(now, 500), retry).await.unwrap();
+    }
+    assert_eq!(store.replay(tenant, EventsToReplay::MissedSince(Millis(0)), now).await.unwrap(), 2);
+    let mut sequences = Vec::new();
+    for _ in 0..2 {
+        let [one] = <[DeliveryLease; 1]>::try_from(lease(&store, tenant, 9, now).await).unwrap();
+        sequences.push(one.sequence);
+        store.settle(one, outcome(now, 200), RetryDecision::Delivered).await.unwrap();
+    }
+    assert_eq!(sequences, [Some(2), Some(3)]);
 }
 
 async fn an_endpoint_fails_from_the_first_attempt_until_its_events_are_settled(store: Store) {
