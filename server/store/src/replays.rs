@@ -8,7 +8,7 @@ use super::{
     generations::current_generation,
     outbox,
     row_sets::column,
-    sql::{Row, Sql, SqlResult, params},
+    sql::{Sql, SqlResult, params},
     values::Value,
 };
 
@@ -19,6 +19,9 @@ const MAX_EVENTS_PER_COMMIT: usize = 250;
 /// one that is due is sent next. One that waits for an earlier event of its parcel is sent after it.
 const PAUSED: &str = "(state = 1 AND NOT leased AND due > $2)";
 
+/// An event's row, and that of its parcel if it has one.
+type EventRow = (i64, Option<i64>);
+
 impl Store {
     /// Sends events again, the earliest first and at most 250 in a commit, and returns their number. It stops when the
     /// endpoint is turned off.
@@ -28,9 +31,16 @@ impl Store {
         selection: EventsToReplay,
         now: Millis,
     ) -> Result<usize, StoreError> {
+        // No index has paused events by their ids. They are read once and for all pages, while writes go on.
+        let read = async move |db: Sql<'_>| paused_events(db, (tenant, selection), now).await;
+        let paused = self.long_query(Some(tenant), read).await?;
         let (mut after, mut replayed) = (0, 0);
         loop {
-            let page = async move |db: Sql<'_>| replay(db, (tenant, selection, after), now).await;
+            let start = paused.partition_point(|(id, _)| *id <= after);
+            let next = paused.iter().skip(start).take(MAX_EVENTS_PER_COMMIT);
+            let next: Vec<_> = next.copied().collect();
+            let page =
+                async move |db: Sql<'_>| replay(db, (tenant, selection, after), &next, now).await;
             let page = self.write(page).await?;
             self.notify_outbox();
             replayed += page.1;
@@ -42,11 +52,46 @@ impl Store {
     }
 }
 
-/// Replays a page of the tenant's events after the row `after`. Earlier rows come first, so that no event of a parcel
-/// overtakes an earlier one. Returns the events that were checked, and the number of events that are sent again.
+/// Returns a selection's condition with its value, which is `$3`, and the condition for settled events. The latter is
+/// written exactly as in the partial index `outbox_missed`, or it would not be used.
+fn conditions(selection: EventsToReplay) -> (&'static str, Value, &'static str) {
+    match selection {
+        EventsToReplay::One(id) => ("event_id = $3", id.to_bytes().into(), "state > 1"),
+        EventsToReplay::MissedSince(moment) => ("created_at >= $3", moment.into(), "state > 2"),
+    }
+}
+
+/// Returns the events of a tenant (`$1`) that meet a condition.
+async fn events(db: Sql<'_>, condition: &str, params: &[Value]) -> SqlResult<Vec<EventRow>> {
+    let sql = concat!(
+        "SELECT id, parcel FROM outbox WHERE tenant = ",
+        current_generation!("$1"),
+        " AND "
+    );
+    let sql = format!("{sql}{condition}");
+    db.query_map(&sql, params, |row| Ok((row.get(0)?, row.get(1)?))).await
+}
+
+/// Returns the selected events that wait for their next attempt, in the order of their rows.
+async fn paused_events(
+    db: Sql<'_>,
+    (tenant, selection): (Tenant, EventsToReplay),
+    now: Millis,
+) -> SqlResult<Vec<EventRow>> {
+    let (selected, value, _) = conditions(selection);
+    let params = params![tenant.number(), now, value];
+    let mut paused = events(db, &format!("{PAUSED} AND {selected}"), params).await?;
+    paused.sort_unstable();
+    Ok(paused)
+}
+
+/// Replays a page of the tenant's events after the row `after`, of which `paused` are the first that wait for their next
+/// attempt. Earlier rows come first, so that no event of a parcel overtakes an earlier one. Returns the events that were
+/// checked, and the number of events that are sent again.
 async fn replay(
     db: Sql<'_>,
     (tenant, selection, after): (Tenant, EventsToReplay, i64),
+    paused: &[EventRow],
     now: Millis,
 ) -> SqlResult<(Vec<i64>, u64)> {
     // The endpoint may have been turned off since the check.
@@ -54,31 +99,14 @@ async fn replay(
     if !subscription.first().is_some_and(|(_, subscription)| subscription.enabled) {
         return Ok((Vec::new(), 0));
     }
-    // The conditions are written exactly as in the partial index `outbox_missed`, or it would not be used.
-    let (condition, settled, value) = match selection {
-        EventsToReplay::One(id) => ("event_id = $4", "state > 1", id.to_bytes().into()),
-        EventsToReplay::MissedSince(moment) => {
-            ("created_at >= $4", "state > 2", Value::from(moment))
-        }
-    };
-    // With `+`, SQLite finds paused events by their due time, instead of reading the whole log by its ids.
-    let page = |states: &str, id: &str| {
-        format!(
-            concat!(
-                "(SELECT id, parcel FROM outbox WHERE tenant = ",
-                current_generation!("$1"),
-                " AND {} > $3 AND {} AND {} ORDER BY {} LIMIT 250)"
-            ),
-            id, states, condition, id
-        )
-    };
-    let sql = format!(
-        "SELECT * FROM {} AS settled UNION ALL SELECT * FROM {} AS paused ORDER BY id LIMIT 250",
-        page(settled, "id"),
-        page(PAUSED, "{|+}id")
-    );
-    let both = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<i64>>(1)?));
-    let found = db.query_map(&sql, params![tenant.number(), now, after, value], both).await?;
+    let (selected, value, settled) = conditions(selection);
+    let condition = format!("id > $2 AND {settled} AND {selected} ORDER BY id LIMIT 250");
+    let mut found = events(db, &condition, params![tenant.number(), after, value]).await?;
+    found.extend_from_slice(paused);
+    found.sort_unstable();
+    // A paused event may have been settled since it was read.
+    found.dedup();
+    found.truncate(MAX_EVENTS_PER_COMMIT);
     let (rows, parcels): (Vec<i64>, Vec<Option<i64>>) = found.into_iter().unzip();
     // Sorted by id, the order in which writers of orders lock parcels.
     let mut parcels: Vec<i64> = parcels.into_iter().flatten().collect();
@@ -86,14 +114,21 @@ async fn replay(
     parcels.dedup();
     outbox::lock_parcels(db, &parcels).await?;
     let lease = outbox::next_lease(db).await?;
-    // Another replay may have sent the event again in between, or a server may have leased it.
+    // Another replay may have sent the event again in between, a server may have leased it, or a reset may have ended its
+    // generation.
     let sql = format!(
-        "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN 1 ELSE 0 END, \
-         due = CASE WHEN parcel IS NULL THEN $2{{::bigint|}} END, leased = FALSE, \
-         {{lease_until = NULL, |}}lease = $3, attempts = 0, first_attempt = NULL \
-         WHERE id {{= ANY($1)|= $1}} AND ({settled} OR {PAUSED})"
+        concat!(
+            "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN 1 ELSE 0 END, ",
+            "due = CASE WHEN parcel IS NULL THEN $2{{::bigint|}} END, leased = FALSE, ",
+            "{{lease_until = NULL, |}}lease = $3, attempts = 0, first_attempt = NULL ",
+            "WHERE id {{= ANY($1)|= $1}} AND tenant = ",
+            current_generation!("$4"),
+            " AND ({} OR {})"
+        ),
+        settled, PAUSED
     );
-    let replayed = db.execute_rows(&sql, &column(&rows), params![now, lease]).await?;
+    let params = params![now, lease, tenant.number()];
+    let replayed = db.execute_rows(&sql, &column(&rows), params).await?;
     let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
     outbox::release(db, &parcels).await?;
     Ok((rows, replayed))

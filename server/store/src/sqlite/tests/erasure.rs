@@ -65,7 +65,7 @@ fn every_read_and_deletion_uses_an_index() {
         (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),
         (format!("{due} state < 2 ORDER BY created_at LIMIT 9"), "outbox_pending"),
         (format!("{due} id > 9 AND state > 2 ORDER BY id LIMIT 9"), "outbox_missed"),
-        (format!("{due} +id > 9 AND (state = 1 AND NOT leased AND due > 9)"), "outbox_due"),
+        (format!("{due} (state = 1 AND NOT leased AND due > 9) AND created_at >= 9"), "outbox_due"),
         (format!("SELECT id FROM outbox WHERE leased = 1 AND {present} LIMIT 9"), "outbox_leased"),
         (
             "SELECT id FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1 LIMIT 9".to_owned(),

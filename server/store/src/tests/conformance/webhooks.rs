@@ -435,6 +435,13 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     assert!(commits() - before >= 3, "{}", commits() - before);
     let events = lease(&store, tenant, 1_000, NOW).await;
     assert!(events.iter().map(|lease| lease.attempt.event.random()).eq(0..600), "oldest first");
+    let retry = RetryDecision::Retry { at: NOW.plus(Millis::DAY) };
+    for failed in events.into_iter().take(260) {
+        store.settle(failed, outcome(NOW, 500), retry).await.unwrap();
+    }
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 260, "the others are being sent");
+    let events = lease(&store, tenant, 1_000, NOW).await;
+    assert!(events.iter().map(|lease| lease.attempt.event.random()).eq(0..260), "oldest first");
 }
 
 async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
