@@ -29,6 +29,7 @@ mod outbox;
 mod pages;
 mod pending;
 mod readers;
+mod record_order;
 mod records;
 #[cfg(feature = "backup")]
 mod restore;
@@ -120,7 +121,7 @@ impl Store {
         let checkpoints = Checkpoints::start(&mut db, (path, &lock), &health, checkpoints::LIMITS)?;
         // Done before anything is served, because a keyed write may be decided only when all keys are known.
         let keys =
-            KeyIndex::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
+            KeyIndex::from_file(&mut db).map_err(|error| StoreError::unknown_keys(path, error))?;
         let keys = Arc::new(keys);
         let newest = NewestRecord::new(lock, Arc::clone(&keys));
         let writer = Writer::start(db, newest, checkpoints, Arc::clone(&health)).map_err(failed)?;

@@ -239,6 +239,18 @@ impl StoreError {
         }
         Self::Engine { database, source: error.into() }
     }
+
+    /// Returns the error of a start that cannot read all idempotency keys.
+    pub(super) fn unknown_keys(file: &Path, error: rusqlite::Error) -> Self {
+        if !is_corrupt(&error) && !is_damaged(&error) {
+            return Self::from_sqlite(file, error);
+        }
+        let reason = format!(
+            "a page of its idempotency records is damaged ({error}), and no sound list has the keys on it, so an order \
+             could be made twice: check the disk, and restore a backup"
+        );
+        Self::Unsuitable { database: file.display().to_string(), reason }
+    }
 }
 
 /// The place of damage in a parcel, so that an operator can find it.

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{
     error::{is_corrupt, is_row_error},
     key_map::KeyPart,
+    record_order,
 };
 
 /// Maximum number of rows of a chunk: about as many as fit in a page.
@@ -115,7 +116,9 @@ impl Chunk {
 /// Returns `true` if a record exists in the rows between two chunks. If no record exists there, the missing chunks held
 /// rows that are gone.
 pub(super) fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE id > ?1 AND id <= ?2)";
+    // After a purge the oldest chunk begins at `purged_to`, and the page of the oldest record need not be readable.
+    let sql = "SELECT CASE WHEN ?2 > purged_to THEN EXISTS (SELECT 1 FROM idempotency \
+               WHERE id > max(?1, purged_to) AND id <= ?2) ELSE FALSE END FROM last_record";
     db.prepare_cached(sql)?.query_row([after, up_to], |row| row.get(0))
 }
 
@@ -163,7 +166,7 @@ pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Passes the rows after `after` to `each`, including rows of ended generations, because these rows do not come back,
-/// and knowing them is harmless.
+/// and knowing them is harmless. Fails at a misplaced page, whose place has rows that would be missed.
 fn rows_after(
     (db, after): (&Connection, i64),
     max: i64,
@@ -173,8 +176,14 @@ fn rows_after(
         "SELECT substr(key, 1, 5), id FROM idempotency WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
     let mut rows = find.query([after, max])?;
+    let mut last = after;
     while let Some(row) = rows.next()? {
-        each(KeyPart(row.get(0)?), row.get(1)?);
+        let id: i64 = row.get(1)?;
+        if id <= last {
+            return Err(record_order::misplaced(last));
+        }
+        last = id;
+        each(KeyPart(row.get(0)?), id);
     }
     Ok(())
 }

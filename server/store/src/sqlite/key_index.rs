@@ -13,6 +13,8 @@
 //!   index.
 //! - *Deletions are applied late*, in bulk: everything below the oldest remaining row is removed. Rows expire in the
 //!   order of their ids, so only the rows of a reset wait for that, at most a day.
+//!
+//! A known row that is missing was rolled back or deleted, or its page is damaged: `record_order` tells which.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock,
@@ -24,10 +26,10 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::{
     Mode, Store, StoreError,
-    error::is_corrupt,
+    error::{is_corrupt, is_row_error},
     key_chunks,
     key_map::{KeyMap, KeyPart},
-    key_runs,
+    key_runs, record_order,
 };
 
 /// The in-memory index of idempotency keys (see the module documentation).
@@ -85,6 +87,14 @@ impl KeyIndex {
             }
             written => written?,
         }
+        // Purges begin at the oldest record. Verified outside the transaction, which this error would end.
+        match record_order::verify(db, 0) {
+            Err(error) if is_row_error(&error) => {
+                tracing::error!(%error, "the page of the oldest idempotency records is damaged: its keys cannot be \
+                    replayed, and no key is forgotten; check the disk, and restore a backup");
+            }
+            verified => verified?,
+        }
         Ok(keys)
     }
 
@@ -113,11 +123,11 @@ impl KeyIndex {
     }
 
     /// Returns the rows that may hold the key, newest first.
-    pub(super) fn rows(&self, db: &Connection, key: &RecordKey) -> rusqlite::Result<Vec<i64>> {
-        let mut rows = self.map.rows(KeyPart::from(key));
+    pub(super) fn rows(&self, db: &Connection, key: KeyPart) -> rusqlite::Result<Vec<i64>> {
+        let mut rows = self.map.rows(key);
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         if !runs.is_empty() {
-            rows.extend(key_runs::rows(db, &runs, KeyPart::from(key))?);
+            rows.extend(key_runs::rows(db, &runs, key)?);
         }
         Ok(rows)
     }
@@ -148,9 +158,14 @@ impl KeyIndex {
             self.map.insert(key, id);
             known_to = id;
         })?;
+        let last = last_id(db)?;
+        if last < known_to {
+            // The page of the newest records is misplaced or old: an id would be used again.
+            return Err(record_order::misplaced(known_to));
+        }
         progress.known_to = known_to;
         progress.chunked_to = key_chunks::last_chunked_row(db)?;
-        progress.last = progress.last.max(ids(db)?.1);
+        progress.last = progress.last.max(last);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
         Ok(Damage { chunks: !end.is_sound, runs: !are_runs_sound })
@@ -234,6 +249,7 @@ impl KeyIndex {
 impl Store {
     /// Forgets the keys of rows that are gone.
     pub(crate) async fn forget_deleted_keys(&self) -> Result<(), StoreError> {
+        self.page(|db, _| mark_purged(db)).await?;
         let tables = [
             ("key_chunks", "up_to", "up_to"),
             ("key_runs", "up_to", "up_to"),
@@ -246,7 +262,7 @@ impl Store {
         let forget = move || {
             // Done within the read, so that in memory no other database can replace this one in between.
             store.read(|db| {
-                store.0.keys.remove_before(ids(db)?.0);
+                store.0.keys.remove_before(purged_to(db)? + 1);
                 Ok(())
             })
         };
@@ -260,16 +276,22 @@ impl Store {
 
 /// Returns the highest id that a row ever had.
 pub(super) fn last_id(db: &Connection) -> rusqlite::Result<i64> {
-    ids(db).map(|(_, last)| last)
+    let sql = "SELECT max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record";
+    db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// Returns the lowest id that a row has or will have, and the highest that a row ever had.
-fn ids(db: &Connection) -> rusqlite::Result<(i64, i64)> {
-    let mut find = db.prepare_cached(
-        "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1), \
-         max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
-    )?;
-    find.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+/// Returns the id up to which all rows are gone, as far as a purge or a reset has noted it.
+fn purged_to(db: &Connection) -> rusqlite::Result<i64> {
+    db.prepare_cached("SELECT purged_to FROM last_record")?.query_row([], |row| row.get(0))
+}
+
+/// Notes that all rows before the oldest one are gone.
+fn mark_purged(db: &Connection) -> rusqlite::Result<()> {
+    // With a misplaced page at the beginning, keys of older rows would be forgotten.
+    record_order::verify(db, 0)?;
+    let sql = "UPDATE last_record \
+               SET purged_to = coalesce((SELECT min(id) FROM idempotency) - 1, id)";
+    db.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 /// Deletes up to `max` rows from a table of keys whose records are all gone. `row` is the column with the last record
@@ -281,8 +303,7 @@ fn delete_obsolete(
 ) -> rusqlite::Result<usize> {
     let sql = format!(
         "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} \
-         WHERE {row} < coalesce((SELECT min(id) FROM idempotency), 9223372036854775807) \
-         ORDER BY {key} LIMIT ?1)"
+         WHERE {row} <= (SELECT purged_to FROM last_record) ORDER BY {key} LIMIT ?1)"
     );
     db.prepare_cached(&sql)?.execute([max])
 }

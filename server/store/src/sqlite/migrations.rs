@@ -12,7 +12,7 @@ use crate::sql::Sql;
 /// The schema's history. A file's `user_version` is the number of migrations that were applied to it. Migrations lose
 /// no data, but some rebuild a table, so a program that knows fewer of them refuses the file. A migration for
 /// both engines is in PostgreSQL's folder, with both spellings like any statement ([`Sql`]).
-pub(super) const MIGRATIONS: [&str; 29] = [
+pub(super) const MIGRATIONS: [&str; 30] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -42,6 +42,7 @@ pub(super) const MIGRATIONS: [&str; 29] = [
     include_str!("migrations/0027_no_flashes.sql"),
     include_str!("migrations/0028_traces.sql"),
     include_str!("migrations/0029_checked_runs.sql"),
+    include_str!("migrations/0030_purged_records.sql"),
 ];
 
 /// Schema version before the index of numbers is built, which is the longest step of a large file's upgrade.

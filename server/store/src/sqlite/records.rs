@@ -3,7 +3,9 @@
 use parcelo_domain::{IdempotencyRecord, Millis, RecordKey, Tenant, idempotency::LIFETIME_MILLIS};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, key_index::KeyIndex, key_runs::MAX_KEYS};
+use super::{
+    Store, StoreError, key_index::KeyIndex, key_map::KeyPart, key_runs::MAX_KEYS, record_order,
+};
 use crate::{generations::is_current, pages::Budget};
 
 /// Number of records that one statement of the purge checks.
@@ -70,12 +72,14 @@ pub(super) fn insert(
 }
 
 /// Returns the record under a key, expired or not, and its row: the first of the possible rows that holds the key.
+/// Fails if none holds it because a page is damaged.
 pub(super) fn find(
     db: &Connection,
     keys: &KeyIndex,
     key: &RecordKey,
 ) -> rusqlite::Result<Option<(i64, IdempotencyRecord)>> {
-    for id in keys.rows(db, key)? {
+    let part = KeyPart::from(key);
+    for id in keys.rows(db, part)? {
         let mut find = db.prepare_cached(concat!(
             "SELECT tenant, first_seen, fingerprint, body FROM idempotency \
              WHERE id = ?1 AND key = ?2 AND ",
@@ -85,8 +89,24 @@ pub(super) fn find(
         if let Some(record) = found {
             return Ok(Some((id, record)));
         }
+        verify_absent(db, keys, (id, part))?;
     }
     Ok(None)
+}
+
+/// Fails if a known row lacks its record because of a damaged page. The row may rightly be gone (deleted or rolled
+/// back), or have a key that begins alike, or one of another process, which used the id of a row that was rolled back.
+fn verify_absent(
+    db: &Connection,
+    keys: &KeyIndex,
+    (id, part): (i64, KeyPart),
+) -> rusqlite::Result<()> {
+    let mut find = db.prepare_cached("SELECT substr(key, 1, 5) FROM idempotency WHERE id = ?1")?;
+    match find.query_row([id], |row| row.get(0)).optional()?.map(KeyPart) {
+        None => record_order::verify(db, id),
+        Some(found) if found == part || keys.rows(db, found)?.contains(&id) => Ok(()),
+        Some(_) => Err(record_order::misplaced(id)),
+    }
 }
 
 /// Deletes the record in a row.

@@ -1,17 +1,19 @@
-//! Damage to the lists of idempotency keys in a file, as a disk does it: bits, lost and misplaced pages, missing rows.
-//! No key gets a second record, every start succeeds, and the first one mends the lists.
+//! Damage to the lists of idempotency keys in a file and to their records, as a disk does it: bits, lost and misplaced
+//! pages, missing rows. No key gets a second record. A start mends the lists, and fails only if nothing sound has a key.
 
 use std::{fs, path::Path};
 
+use futures_util::future::join_all;
+use parcelo_domain::{IdempotencyRecord, idempotency::LIFETIME_MILLIS};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{
-    conformance::{SECRET, file, record, sandbox},
-    key_index::{count, key_counts, key_taken, spill, write_record, write_records},
+    conformance::{NOW, SECRET, file, record, sandbox},
+    key_index::{count, key_counts, key_taken, record_only, spill, write_record, write_records},
 };
 use crate::{
-    Store,
+    CommitOutcome, Store, StoreError,
     sqlite::{connection, identity::IfEmpty, key_chunks, key_index::KeyIndex, key_runs, records},
 };
 
@@ -67,13 +69,19 @@ fn change(path: &Path, sql: &str) {
 
 /// Overwrites one leaf of a table, given by its index, with a copy of another leaf or with zeros.
 fn overwrite(path: &Path, table: &str, (leaf, source): (usize, Option<usize>)) {
+    overwrite_leaf(path, (table, leaf), source.map(|source| (table, source)));
+}
+
+/// Overwrites a leaf like [`overwrite`], perhaps with one of another table.
+fn overwrite_leaf(path: &Path, place: (&str, usize), source: Option<(&str, usize)>) {
     let mut bytes = fs::read(path).unwrap();
-    let mut leaves = pages(&bytes, root_page(path, table));
-    leaves.retain(|page| [10, 13].contains(&bytes[(page - 1) * PAGE]));
-    let at = |leaf: usize| (leaves[leaf.min(leaves.len() - 1)] - 1) * PAGE;
-    let new = source
-        .map_or_else(|| vec![0; PAGE], |source| bytes[at(source)..at(source) + PAGE].to_vec());
-    let place = at(leaf);
+    let at = |(table, leaf): (&str, usize)| {
+        let mut leaves = pages(&bytes, root_page(path, table));
+        leaves.retain(|page| [10, 13].contains(&bytes[(page - 1) * PAGE]));
+        (leaves[leaf.min(leaves.len() - 1)] - 1) * PAGE
+    };
+    let new = source.map(at).map_or_else(|| vec![0; PAGE], |at| bytes[at..at + PAGE].to_vec());
+    let place = at(place);
     bytes[place..place + PAGE].copy_from_slice(&new);
     fs::write(path, bytes).unwrap();
 }
@@ -198,4 +206,118 @@ async fn no_flipped_bit_of_chunks_and_runs_hides_a_key() {
             );
         }
     }
+}
+
+/// Overwrites a leaf of the records while no server runs, and checks that a start succeeds, that no key gets a second
+/// record, and that only the keys of that leaf are refused.
+async fn assert_only_lost_keys_are_refused(
+    (store, folder): (Store, TempDir),
+    (leaf, source): (usize, Option<(&str, usize)>),
+    records: Vec<IdempotencyRecord>,
+) {
+    let name = format!("the leaf and its new content: {leaf}, {source:?}");
+    let path = folder.path().join("parcelo.db");
+    store.close().await;
+    overwrite_leaf(&path, ("idempotency", leaf), source);
+    let store = Store::open(&path, SECRET).unwrap();
+    let forgotten = store.sqlite().unwrap().forget_deleted_keys().await;
+    assert_eq!(forgotten.is_err(), leaf == 0, "{name}: the oldest record is not known");
+    let mut refused = 0;
+    for record in records {
+        let read = store.idempotency_record(&record.key).await;
+        match store.commit(record_only(record.clone())).await {
+            CommitOutcome::Broken => {
+                assert!(read.is_err(), "{name}: {read:?}");
+                refused += 1;
+            }
+            again => assert_eq!(again, CommitOutcome::IdempotencyTaken(record), "{name}"),
+        }
+    }
+    assert!((1..100).contains(&refused), "{name}: {refused} keys");
+    assert_eq!(write_record(&store, 1_000_000).await, CommitOutcome::Committed, "{name}");
+}
+
+#[tokio::test]
+async fn a_damaged_page_of_records_stops_no_start_if_the_chunks_have_its_keys() {
+    let last = usize::MAX;
+    let records = || (0..3_000).map(|number| record(sandbox(1), number)).collect();
+    for (leaf, source) in [
+        (0, None),
+        (30, None),
+        (0, Some(("idempotency", 1))),
+        (0, Some(("idempotency", last))),
+        (1, Some(("idempotency", 0))),
+        (30, Some(("idempotency", 10))),
+        (30, Some(("idempotency", 29))),
+        (30, Some(("idempotency", 31))),
+        (30, Some(("idempotency", last))),
+        (30, Some(("key_chunks", 0))),
+        (30, Some(("key_chunks", last))),
+    ] {
+        let file = file_with_chunks().await;
+        assert_only_lost_keys_are_refused(file, (leaf, source), records()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_page_of_the_oldest_records_stops_no_start_after_a_purge() {
+    for source in [None, Some(("idempotency", 3))] {
+        let (store, folder) = file();
+        write_records(&store, 0..600).await;
+        let first_seen = NOW.plus(1);
+        let late = (600..1_600)
+            .map(|number| IdempotencyRecord { first_seen, ..record(sandbox(1), number) });
+        let late: Vec<_> = late.collect();
+        let commits = late.iter().map(|record| store.commit(record_only(record.clone())));
+        let outcomes = join_all(commits).await;
+        assert!(outcomes.iter().all(|outcome| *outcome == CommitOutcome::Committed));
+        assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 600);
+        assert_eq!(count(&store, "min(after) FROM key_chunks"), 512, "older chunks are gone");
+        assert_only_lost_keys_are_refused((store, folder), (0, source), late).await;
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_refused_if_no_sound_list_has_the_keys_of_a_damaged_page() {
+    let last = usize::MAX;
+    for (records, damage) in [
+        // Up to 255 records are in no chunk yet.
+        (200, (0, None)),
+        (200, (1, None)),
+        (200, (last, None)),
+        (200, (0, Some(1))),
+        (200, (1, Some(0))),
+        (200, (last, Some(0))),
+        (3_000, (last, None)),
+        (3_000, (last, Some(0))),
+        // All are in chunks, but the table ends before them: an id would be used again.
+        (768, (last, Some(0))),
+    ] {
+        let (store, folder) = file();
+        write_records(&store, 0..records).await;
+        store.close().await;
+        let path = folder.path().join("parcelo.db");
+        overwrite(&path, "idempotency", damage);
+        let mut refused = Store::open(&path, SECRET).unwrap_err();
+        // The note in the lock file may find it first.
+        if let StoreError::LostRecords { note, .. } = &refused {
+            fs::remove_file(note).unwrap();
+            refused = Store::open(&path, SECRET).unwrap_err();
+        }
+        assert!(
+            matches!(&refused, StoreError::Unsuitable { reason, .. } if reason.contains("restore a backup")),
+            "{records} records, {damage:?}: {refused}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_refused_if_both_the_records_and_their_chunks_are_damaged() {
+    let (store, folder) = file_with_chunks().await;
+    store.close().await;
+    let path = folder.path().join("parcelo.db");
+    change(&path, "DELETE FROM key_chunks WHERE up_to = 256");
+    overwrite(&path, "idempotency", (0, None));
+    let refused = Store::open(&path, SECRET).unwrap_err();
+    assert!(matches!(refused, StoreError::Unsuitable { .. }), "{refused}");
 }

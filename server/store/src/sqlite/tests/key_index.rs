@@ -8,8 +8,10 @@ use parcelo_domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIM
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::conformance::{
-    NOW, SECRET, create, create_parcel, empty_changes, file, record, sandbox,
+use super::{
+    begin_reset,
+    conformance::{NOW, SECRET, create, create_parcel, empty_changes, file, record, sandbox},
+    erase_some,
 };
 use crate::{
     CommitOutcome, Store, StoreError,
@@ -25,7 +27,7 @@ use crate::{
     waiting::until,
 };
 
-fn record_only(record: IdempotencyRecord) -> Changes {
+pub(super) fn record_only(record: IdempotencyRecord) -> Changes {
     Changes { idempotency_record: Some(record), ..empty_changes() }
 }
 
@@ -220,6 +222,27 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
 }
 
 #[tokio::test]
+async fn keys_of_erased_rows_between_others_are_free() {
+    let (store, _folder) = file();
+    let tenants = [sandbox(1), sandbox(2)];
+    let all = (0..300).flat_map(|number| tenants.map(|tenant| record(tenant, number)));
+    let outcomes = join_all(all.map(|record| store.commit(record_only(record)))).await;
+    assert!(outcomes.iter().all(|outcome| *outcome == CommitOutcome::Committed));
+    begin_reset(&store, sandbox(2)).await;
+    for _ in ["before the rows are erased", "after it"] {
+        let found = store.idempotency_record(&record(sandbox(2), 7).key).await.unwrap();
+        assert_eq!(found, None);
+        erase_some(&store, sandbox(2), u64::MAX).await;
+    }
+    assert_eq!(count(&store, "count(*) FROM idempotency"), 300);
+    for number in 0..300 {
+        assert_eq!(write_record(&store, number).await, key_taken(number), "{number}");
+        let again = store.commit(record_only(record(sandbox(2), number))).await;
+        assert_eq!(again, CommitOutcome::Committed, "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_purge_leaves_the_keys_of_living_records() {
     let (store, folder) = file();
     write_records(&store, 0..600).await;
@@ -372,7 +395,8 @@ async fn an_upgrade_writes_runs_without_checksums_again() {
     store.close().await;
     let schema_28 = format!(
         "DROP TABLE key_runs; CREATE TABLE key_runs (up_to INTEGER PRIMARY KEY) STRICT; \
-         INSERT INTO key_runs VALUES ({last}); PRAGMA user_version = 28"
+         INSERT INTO key_runs VALUES ({last}); \
+         ALTER TABLE last_record DROP COLUMN purged_to; PRAGMA user_version = 28"
     );
     Connection::open(&path).unwrap().execute_batch(&schema_28).unwrap();
     let store = Store::open(&path, SECRET).unwrap();
