@@ -3,17 +3,15 @@
 
 use std::fmt::{self, Write};
 
+use chrono::{DateTime, Datelike, Timelike};
 use parcelo_service::http::RequestIds;
+use parcelo_system::clock::{Clock, SystemClock};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
 };
 use tracing_subscriber::{
-    fmt::{
-        FmtContext, FormatEvent, FormatFields,
-        format::Writer,
-        time::{FormatTime, SystemTime},
-    },
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
     registry::LookupSpan,
 };
 
@@ -30,112 +28,149 @@ where
     fn format_event(
         &self,
         _: &FmtContext<'_, S, N>,
-        mut line: Writer<'_>,
+        mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
         let metadata = event.metadata();
-        line.write_str("{\"timestamp\":\"")?;
-        SystemTime.format_time(&mut line)?;
-        line.write_str("\",\"level\":\"")?;
-        line.write_str(metadata.level().as_str())?;
-        line.write_str("\",\"fields\":{")?;
-        let mut fields = Fields { line: &mut line, written: Ok(0) };
-        event.record(&mut fields);
+        let mut line =
+            Line { text: String::with_capacity(512), has_fields: false, written: Ok(()) };
+        line.text.push_str("{\"timestamp\":\"");
+        push_time(&mut line.text);
+        line.text.push_str("\",\"level\":\"");
+        line.text.push_str(metadata.level().as_str());
+        line.text.push_str("\",\"fields\":{");
+        event.record(&mut line);
         RequestIds::read_current(|ids| {
-            fields.text("request_id", &ids.request);
+            line.string("request_id", &ids.request);
             if let Some(trace) = ids.trace {
-                fields.text("trace_id", &trace.id());
+                line.string("trace_id", &trace.id());
             }
         });
-        fields.written?;
-        line.write_str("},\"target\":\"")?;
-        Escaped(&mut line).write_str(metadata.target())?;
-        line.write_str("\"}\n")
+        line.written?;
+        line.text.push_str("},\"target\":\"");
+        push_escaped(&mut line.text, metadata.target());
+        line.text.push_str("\"}\n");
+        writer.write_str(&line.text)
     }
 }
 
-/// The members of the object of fields. Their names are Rust's, so they need no escapes.
-struct Fields<'line, 'writer> {
-    line: &'line mut Writer<'writer>,
-    /// The number of members so far.
-    written: Result<usize, fmt::Error>,
+/// Writes the time of now in UTC, to the millisecond.
+fn push_time(line: &mut String) {
+    let Some(now) = DateTime::from_timestamp_millis(SystemClock.now().0) else { return };
+    let year = now.year().unsigned_abs();
+    push_digits(line, year, 4);
+    for (separator, number) in [
+        ('-', now.month()),
+        ('-', now.day()),
+        ('T', now.hour()),
+        (':', now.minute()),
+        (':', now.second()),
+    ] {
+        line.push(separator);
+        push_digits(line, number, 2);
+    }
+    line.push('.');
+    push_digits(line, now.timestamp_subsec_millis(), 3);
+    line.push('Z');
 }
 
-impl Fields<'_, '_> {
-    fn member(&mut self, name: &str, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
-        let write = |count: usize| {
-            self.line.write_str(if count == 0 { "\"" } else { ",\"" })?;
-            self.line.write_str(name.strip_prefix("r#").unwrap_or(name))?;
-            self.line.write_str("\":")?;
-            value(self.line)?;
-            Ok(count + 1)
-        };
-        self.written = self.written.and_then(write);
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        self.member(name, |line| {
-            line.write_char('"')?;
-            Escaped(line).write_str(value)?;
-            line.write_char('"')
-        });
+/// Writes the last digits of a number, with leading zeros.
+fn push_digits(line: &mut String, number: u32, digits: u32) {
+    for place in (0..digits).rev() {
+        let digit = number / 10_u32.pow(place) % 10;
+        line.extend(char::from_digit(digit, 10));
     }
 }
 
-impl Visit for Fields<'_, '_> {
+/// A line to which the object of fields is written. Names of fields are Rust's, so they need no escapes.
+struct Line {
+    text: String,
+    has_fields: bool,
+    /// An error of a field's own format.
+    written: fmt::Result,
+}
+
+impl Line {
+    fn name(&mut self, name: &str) {
+        self.text.push_str(if self.has_fields { ",\"" } else { "\"" });
+        self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
+        self.text.push_str("\":");
+        self.has_fields = true;
+    }
+
+    fn string(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.text.push('"');
+        push_escaped(&mut self.text, value);
+        self.text.push('"');
+    }
+}
+
+impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.member(field.name(), |line| {
-            line.write_char('"')?;
-            write!(Escaped(line), "{value:?}")?;
-            line.write_char('"')
-        });
+        self.name(field.name());
+        self.text.push('"');
+        let written = write!(Escaped(&mut self.text), "{value:?}");
+        self.written = self.written.and(written);
+        self.text.push('"');
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.text(field.name(), value);
+        self.string(field.name(), value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.member(field.name(), |line| line.write_str(if value { "true" } else { "false" }));
+        self.name(field.name());
+        self.text.push_str(if value { "true" } else { "false" });
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.member(field.name(), |line| write!(line, "{value}"));
+        self.name(field.name());
+        self.text.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.member(field.name(), |line| write!(line, "{value}"));
+        self.name(field.name());
+        self.text.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
+        self.name(field.name());
         // JSON has no infinite numbers.
-        self.member(field.name(), |line| {
-            if value.is_finite() { write!(line, "{value}") } else { line.write_str("null") }
-        });
+        self.text.push_str(&if value.is_finite() { value.to_string() } else { "null".to_owned() });
     }
 }
 
 /// A writer of the inside of a JSON string.
-struct Escaped<'line, 'writer>(&'line mut Writer<'writer>);
+struct Escaped<'line>(&'line mut String);
 
-impl Write for Escaped<'_, '_> {
+impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let must_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-        let mut rest = text;
-        // An escaped byte is ASCII, so the text can be cut on both sides of it.
-        while let Some(at) = rest.bytes().position(must_escape) {
-            let (clean, tail) = rest.split_at(at);
-            self.0.write_str(clean)?;
-            let (byte, tail) = tail.split_at(1);
-            match byte {
-                "\"" => self.0.write_str("\\\"")?,
-                "\\" => self.0.write_str("\\\\")?,
-                "\n" => self.0.write_str("\\n")?,
-                _ => byte.bytes().try_for_each(|byte| write!(self.0, "\\u{byte:04x}"))?,
+        push_escaped(self.0, text);
+        Ok(())
+    }
+}
+
+fn push_escaped(line: &mut String, text: &str) {
+    let must_escape = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    // Nearly every text is clean. Without a way out of the loop, many bytes are compared at once.
+    if !text.bytes().fold(false, |found, byte| found | must_escape(byte)) {
+        line.push_str(text);
+        return;
+    }
+    for letter in text.chars() {
+        match letter {
+            '"' => line.push_str("\\\""),
+            '\\' => line.push_str("\\\\"),
+            '\n' => line.push_str("\\n"),
+            '\0'..' ' => {
+                line.push_str("\\u00");
+                for digit in [u32::from(letter) / 16, u32::from(letter) % 16] {
+                    line.extend(char::from_digit(digit, 16));
+                }
             }
-            rest = tail;
+            _ => line.push(letter),
         }
-        self.0.write_str(rest)
     }
 }
 
@@ -143,6 +178,7 @@ impl Write for Escaped<'_, '_> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use chrono::SecondsFormat;
     use serde_json::{Value, json};
     use tracing_subscriber::fmt::MakeWriter;
 
@@ -204,7 +240,8 @@ mod tests {
         assert_eq!(first["fields"], fields);
         assert_eq!((&first["level"], &first["target"]), (&json!("INFO"), &json!(module_path!())));
         let time = first["timestamp"].as_str().unwrap();
-        assert!(time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+        let parsed = DateTime::parse_from_rfc3339(time).unwrap();
+        assert_eq!(parsed.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true), time);
         let second: Value = serde_json::from_str(second).unwrap();
         assert_eq!((&second["level"], &second["target"]), (&json!("WARN"), &json!("else\"where")));
     }
