@@ -134,11 +134,11 @@ mod tests {
     /// Number of random characters in a tracking number.
     const RANDOM_CHARACTERS: usize = 8;
 
+    /// A generator of the random bytes of the next number, which is drawn in this second.
+    type Generator<'rng> = dyn FnMut(i64) -> [u8; RANDOM_BYTES] + 'rng;
+
     /// Draws 10,000 numbers, and returns the numerals of their random characters.
-    fn draw(
-        numbers_per_second: i64,
-        random: &mut dyn FnMut(i64) -> [u8; RANDOM_BYTES],
-    ) -> Vec<[u8; RANDOM_CHARACTERS]> {
+    fn draw(numbers_per_second: i64, random: &mut Generator<'_>) -> Vec<[u8; RANDOM_CHARACTERS]> {
         let numeral = |letter: u8| {
             let place = CROCKFORD.iter().position(|crockford| *crockford == letter).unwrap();
             u8::try_from(place).unwrap()
@@ -235,7 +235,7 @@ mod tests {
             sequence = sequence.wrapping_add(0x009E_3779_B97F);
             *sequence.to_be_bytes().last_chunk().unwrap()
         };
-        let table: [(&str, &mut dyn FnMut(i64) -> [u8; RANDOM_BYTES]); 4] = [
+        let table: [(&str, &mut Generator<'_>); 4] = [
             ("uneven letters", &mut with_time),
             ("repeated numbers", &mut with_short_period),
             ("uneven letters", &mut with_modulo_bias),

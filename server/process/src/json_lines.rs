@@ -152,7 +152,10 @@ impl Write for Escaped<'_> {
 }
 
 fn push_escaped(line: &mut String, text: &str) {
-    let must_escape = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let must_escape = |byte: u8| {
+        let (is_quote, is_backslash) = (byte == b'"', byte == b'\\');
+        (byte < b' ') | is_quote | is_backslash
+    };
     // Nearly every text is clean. Without a way out of the loop, many bytes are compared at once.
     if !text.bytes().fold(false, |found, byte| found | must_escape(byte)) {
         line.push_str(text);

@@ -101,10 +101,13 @@ fn verify_absent(
     keys: &KeyIndex,
     (id, part): (i64, KeyPart),
 ) -> rusqlite::Result<()> {
+    // Read before the row: until the next write, rows of other processes that follow it are not known.
+    let committed = keys.last_committed();
     let mut find = db.prepare_cached("SELECT substr(key, 1, 5) FROM idempotency WHERE id = ?1")?;
     match find.query_row([id], |row| row.get(0)).optional()?.map(KeyPart) {
         None => record_order::verify(db, id),
-        Some(found) if found == part || keys.rows(db, found)?.contains(&id) => Ok(()),
+        Some(found) if found == part || id > committed => Ok(()),
+        Some(found) if keys.rows(db, found)?.contains(&id) => Ok(()),
         Some(_) => Err(record_order::misplaced(id)),
     }
 }

@@ -122,6 +122,10 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
         db.execute_batch(end).unwrap();
         assert_eq!(seen(), None);
     }
+    // Another process uses the id that was rolled back, and this one does not know its key yet.
+    let insert = "INSERT INTO idempotency VALUES (2, zeroblob(16), 1, 0, zeroblob(32), x'')";
+    assert_eq!(Connection::open(&file).unwrap().execute(insert, []).unwrap(), 1);
+    assert_eq!(seen(), None);
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(apply(), CommitOutcome::Committed);
     assert_eq!(seen(), None);
