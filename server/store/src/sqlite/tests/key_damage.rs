@@ -76,14 +76,25 @@ fn overwrite(path: &Path, table: &str, (leaf, source): (usize, Option<usize>)) {
 fn overwrite_leaf(path: &Path, place: (&str, usize), source: Option<(&str, usize)>) {
     let mut bytes = fs::read(path).unwrap();
     let at = |(table, leaf): (&str, usize)| {
-        let mut leaves = pages(&bytes, root_page(path, table));
-        leaves.retain(|page| [10, 13].contains(&bytes[(page - 1) * PAGE]));
+        let leaves = leaves(&bytes, root_page(path, table));
         (leaves[leaf.min(leaves.len() - 1)] - 1) * PAGE
     };
     let new = source.map(at).map_or_else(|| vec![0; PAGE], |at| bytes[at..at + PAGE].to_vec());
     let place = at(place);
     bytes[place..place + PAGE].copy_from_slice(&new);
     fs::write(path, bytes).unwrap();
+}
+
+/// Moves each of these leaves of the records to the place of the next one, and the last to that of the first.
+fn rotate_leaves(path: &Path, places: &[usize]) {
+    let old = fs::read(path).unwrap();
+    let leaves = leaves(&old, root_page(path, "idempotency"));
+    let mut new = old.clone();
+    for (from, to) in places.iter().zip(places.iter().cycle().skip(1)) {
+        let [from, to] = [*from, *to].map(|leaf| (leaves[leaf] - 1) * PAGE);
+        new[to..to + PAGE].copy_from_slice(&old[from..from + PAGE]);
+    }
+    fs::write(path, new).unwrap();
 }
 
 fn root_page(path: &Path, table: &str) -> usize {
@@ -105,6 +116,13 @@ fn pages(bytes: &[u8], top: usize) -> Vec<usize> {
         all.extend(children.flat_map(|child| pages(bytes, child)));
     }
     all
+}
+
+/// Returns the numbers of the leaves below a page.
+fn leaves(bytes: &[u8], top: usize) -> Vec<usize> {
+    let mut leaves = pages(bytes, top);
+    leaves.retain(|page| [10, 13].contains(&bytes[(page - 1) * PAGE]));
+    leaves
 }
 
 #[tokio::test]
@@ -256,6 +274,25 @@ async fn a_damaged_page_of_records_stops_no_start_if_the_chunks_have_its_keys() 
     ] {
         let file = file_with_chunks().await;
         assert_only_lost_keys_are_refused(file, (leaf, source), records()).await;
+    }
+}
+
+#[tokio::test]
+async fn pages_of_records_that_changed_places_cause_no_second_record() {
+    for places in [&[30, 10][..], &[30, 31], &[0, 20], &[5, 10, 20], &[20, 10, 5]] {
+        let (store, folder) = file_with_chunks().await;
+        let path = folder.path().join("parcelo.db");
+        store.close().await;
+        rotate_leaves(&path, places);
+        let store = Store::open(&path, SECRET).unwrap();
+        let mut refused = 0;
+        for number in 0..3_000 {
+            match write_record(&store, number).await {
+                CommitOutcome::Broken => refused += 1,
+                again => assert_eq!(again, key_taken(number), "{places:?}: {number}"),
+            }
+        }
+        assert!((1..300).contains(&refused), "{places:?}: {refused} keys");
     }
 }
 
