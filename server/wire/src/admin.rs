@@ -169,8 +169,13 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
         if event.is_some() && !since.is_absent() {
             since.fault(faults::EVENT_OR_SINCE);
         }
-        // An empty object means every event, so a misspelt `eventId` must not have that effect.
-        let has_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
+        // An empty object means every event, so a misspelt or blank `eventId` must not have that effect.
+        let is_named = |name: &str| match replay.members().get(name) {
+            None => false,
+            Some(Json::Text(text)) => !is_blank(text),
+            Some(_) => true,
+        };
+        let has_neither = !REPLAY.0.iter().any(|&(name, _)| is_named(name));
         if has_neither && !replay.members().is_empty() {
             replay.fault_at("eventId", faults::EVENT_OR_EMPTY);
         }
@@ -386,6 +391,9 @@ mod tests {
         for misspelt in ["event", "eventid", "from"] {
             let faults = faults_of(check_replay(&json!({ misspelt: "evt_1" })));
             assert_eq!(faults, ["eventId REQUIRED"], "{misspelt}");
+        }
+        for blank in [json!({ "eventId": "" }), json!({ "since": " " })] {
+            assert_eq!(faults_of(check_replay(&blank)), ["eventId REQUIRED"], "{blank}");
         }
         let more = json!({ "since": "2026-01-10T15:05:00Z", "note": "after the move" });
         assert!(check_replay(&more).is_ok());
