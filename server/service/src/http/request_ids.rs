@@ -12,14 +12,16 @@ tokio::task_local! {
 pub struct RequestIds {
     /// The service's id.
     pub request: String,
-    /// The trace, if the request has a valid `traceparent`.
+    /// The trace, if the request has one `traceparent`, which is valid.
     pub trace: Option<TraceContext>,
 }
 
 impl RequestIds {
     pub(super) fn new(request: &str, headers: &HeaderMap) -> Self {
-        let parent = headers.get(TraceContext::HEADER).and_then(|value| value.to_str().ok());
-        let trace = parent.and_then(TraceContext::parse);
+        let mut parents = headers.get_all(TraceContext::HEADER).iter();
+        // Two would name two callers: as with an invalid one, the request has no trace.
+        let parent = parents.next().filter(|_| parents.next().is_none());
+        let trace = parent.and_then(|value| value.to_str().ok()).and_then(TraceContext::parse);
         Self { request: request.to_owned(), trace }
     }
 
@@ -36,5 +38,23 @@ impl RequestIds {
     /// Returns the trace of the current task's request.
     pub(super) fn current_trace() -> Option<TraceContext> {
         Self::read_current(|ids| ids.trace).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_with_several_traceparents_has_no_trace() {
+        for (count, is_traced) in [(0, false), (1, true), (2, false)] {
+            let mut headers = HeaderMap::new();
+            for span in 1..=count {
+                let parent = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{span:016x}-01");
+                headers.append(TraceContext::HEADER, parent.parse().unwrap());
+            }
+            let ids = RequestIds::new("req_1", &headers);
+            assert_eq!(ids.trace.is_some(), is_traced, "{count} headers");
+        }
     }
 }
