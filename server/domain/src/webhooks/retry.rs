@@ -78,7 +78,8 @@ pub enum DeliveryError {
     NotConnected,
     /// Its certificate is not trusted.
     #[error(
-        "the endpoint's certificate is not trusted: it has expired, is for another name, or lacks a part of its chain"
+        "the endpoint's certificate is not trusted: it is self-signed, has expired, is for another name, or lacks a part of \
+         its chain"
     )]
     Untrusted,
     /// It took too long.
