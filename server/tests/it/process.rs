@@ -97,6 +97,9 @@ async fn requests_are_logged_with_the_id_of_their_key_and_without_the_key() {
         let request = running.api(&key).request("GET", "/api/v1/health");
         assert_eq!(send(request.header("x-forwarded-for", client)).await.status, status);
     }
+    // In the wrong place.
+    let request = running.api(&key).request(key.secret(), "/api/v1/health");
+    assert!(send(request).await.status >= 400);
     running.stop();
     let log = setup.output();
     for (client, _) in clients {

@@ -109,7 +109,7 @@ impl AreaMiddleware {
                 tracing::$level!(
                     request_id, trace_id = ids.trace.map(TraceContext::id), listener, %client,
                     key_id = key_id.as_deref(),
-                    method = method.as_str(), path, status, code, micros, "answered"
+                    method = logged_method(&method), path, status, code, micros, "answered"
                 )
             };
         }
@@ -256,6 +256,12 @@ fn key_id(request: &Request) -> Option<String> {
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().map(|caller| &caller.key.id);
     caller.or_else(|| extensions.get::<Carrier>().map(|carrier| &carrier.key.id)).cloned()
+}
+
+/// Returns the method as it is logged. A longer one is no method of HTTP, and may hold anything, such as a key.
+fn logged_method(method: &Method) -> &str {
+    let method = method.as_str();
+    if method.len() <= Method::OPTIONS.as_str().len() { method } else { "(other)" }
 }
 
 fn to_admission_result(admission: Admission, now: Millis) -> AdmissionResult {

@@ -103,7 +103,9 @@ fn verify_absent(
 ) -> rusqlite::Result<()> {
     // Read before the row: until the next write, rows of other processes that follow it are not known.
     let committed = keys.last_committed();
-    let mut find = db.prepare_cached("SELECT substr(key, 1, 5) FROM idempotency WHERE id = ?1")?;
+    // A stored key has 16 bytes. One of another length is damaged, even if it begins alike.
+    let begin = "SELECT iif(length(key) = 16, substr(key, 1, 5), zeroblob(5)) FROM idempotency WHERE id = ?1";
+    let mut find = db.prepare_cached(begin)?;
     match find.query_row([id], |row| row.get(0)).optional()?.map(KeyPart) {
         None => record_order::verify(db, id),
         Some(found) if found == part || id > committed => Ok(()),

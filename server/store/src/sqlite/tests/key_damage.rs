@@ -297,6 +297,24 @@ async fn pages_of_records_that_changed_places_cause_no_second_record() {
 }
 
 #[tokio::test]
+async fn a_key_of_another_length_is_not_free() {
+    let (store, folder) = file_with_chunks().await;
+    store.close().await;
+    let path = folder.path().join("parcelo.db");
+    let longer = "UPDATE idempotency SET key = CAST(key || x'00' AS BLOB) WHERE id = 100";
+    change(&path, longer);
+    let store = Store::open(&path, SECRET).unwrap();
+    let mut refused = 0;
+    for number in 0..3_000 {
+        match write_record(&store, number).await {
+            CommitOutcome::Broken => refused += 1,
+            again => assert_eq!(again, key_taken(number), "{number}"),
+        }
+    }
+    assert_eq!(refused, 1);
+}
+
+#[tokio::test]
 async fn a_damaged_page_of_the_oldest_records_stops_no_start_after_a_purge() {
     for source in [None, Some(("idempotency", 3))] {
         let (store, folder) = file();
