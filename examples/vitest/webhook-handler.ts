@@ -11,7 +11,7 @@ const TOLERANCE_MILLIS = 300_000;
 export function isFromParcelo(secrets: string[], headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
   const header = (name: string) => String(headers[`webhook-${name}`]);
   const message = `${header("id")}.${header("timestamp")}.`;
-  // Not `>`, which is false for a timestamp that is no number.
+  // With `>`, a timestamp that is not a number would pass.
   if (!(Math.abs(now - Number(header("timestamp")) * 1000) <= TOLERANCE_MILLIS)) return false;
   const valid = secrets.map((secret) => {
     const key = Buffer.from(secret.replace("whsec_", ""), "base64");

@@ -85,7 +85,7 @@ async fn requests_are_logged_with_their_client_and_probes_at_debug() {
     assert!(answered[0].contains(&format!(r#""trace_id":"{trace}""#)), "{answered:?}");
 }
 
-/// By the id an operator finds who uses a key that leaked, from addresses that it is not for as well.
+/// The id tells an operator who uses a leaked key, even from an address that the key does not allow.
 #[tokio::test]
 async fn requests_are_logged_with_the_id_of_their_key_and_without_the_key() {
     let setup = TestSetup::new();

@@ -258,7 +258,7 @@ fn key_id(request: &Request) -> Option<String> {
     caller.or_else(|| extensions.get::<Carrier>().map(|carrier| &carrier.key.id)).cloned()
 }
 
-/// Returns the method as it is logged. A longer one is no method of HTTP, and may hold anything, such as a key.
+/// Returns the method for the log. No method of HTTP is longer than `OPTIONS`; a longer text may be a key by mistake.
 fn logged_method(method: &Method) -> &str {
     let method = method.as_str();
     if method.len() <= Method::OPTIONS.as_str().len() { method } else { "(other)" }

@@ -18,7 +18,7 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// The source of the password for all hosts, and the password file if there is no such password.
+/// The password for all hosts, or the password file in which each host has its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passwords {
     source: PasswordSource,

@@ -4,12 +4,11 @@
 
 use rusqlite::{Connection, ffi};
 
-/// Statement that returns `true` if the rows on either side of a missing row are each other's neighbours and can be found,
-/// as in every sound table: `SQLite` finds a row through the pages above it, but its neighbours through the pages beside
-/// it, and the two disagree about a misplaced page. Of a page whose rows are at their own place too, that shows in their
-/// order, and of pages that have changed places, in rows that are not found where they belong. A row of another table,
-/// whose second column is no blob, counts as the missing row. It is one statement, because a commit between two could
-/// add rows.
+/// Statement that returns `true` if the rows on either side of a missing row are each other's neighbours and can be found.
+/// In a sound table they are. `SQLite` finds a row through the pages above it and its neighbours through the pages beside
+/// it, and the two disagree about a misplaced page: a copy shows in the order of its rows, and pages that have changed
+/// places show in rows that are not found where they belong. A row of another table, whose second column is no blob,
+/// counts as the missing row. It is one statement because other processes may commit rows between two.
 const IS_IN_ORDER: &str = "WITH beside (previous, next) AS (SELECT \
      (SELECT iif(typeof(key) = 'blob', id, ?1) FROM idempotency WHERE id < ?1 ORDER BY id DESC LIMIT 1), \
      (SELECT iif(typeof(key) = 'blob', id, ?1) FROM idempotency WHERE id > ?1 ORDER BY id LIMIT 1)) \

@@ -26,6 +26,19 @@ async fn file_with_chunks() -> (Store, TempDir) {
     (store, folder)
 }
 
+/// Writes the records of [`file_with_chunks`] again. Returns the number of those that are refused because of damage; all
+/// others are known.
+async fn count_refused(store: &Store) -> usize {
+    let mut refused = 0;
+    for number in 0..3_000 {
+        match write_record(store, number).await {
+            CommitOutcome::Broken => refused += 1,
+            again => assert_eq!(again, key_taken(number), "{number}"),
+        }
+    }
+    refused
+}
+
 /// Returns a file with two runs of keys.
 async fn file_with_runs() -> (Store, TempDir) {
     let (store, folder) = file();
@@ -285,13 +298,7 @@ async fn pages_of_records_that_changed_places_cause_no_second_record() {
         store.close().await;
         rotate_leaves(&path, places);
         let store = Store::open(&path, SECRET).unwrap();
-        let mut refused = 0;
-        for number in 0..3_000 {
-            match write_record(&store, number).await {
-                CommitOutcome::Broken => refused += 1,
-                again => assert_eq!(again, key_taken(number), "{places:?}: {number}"),
-            }
-        }
+        let refused = count_refused(&store).await;
         assert!((1..300).contains(&refused), "{places:?}: {refused} keys");
     }
 }
@@ -304,14 +311,7 @@ async fn a_key_of_another_length_is_not_free() {
     let longer = "UPDATE idempotency SET key = CAST(key || x'00' AS BLOB) WHERE id = 100";
     change(&path, longer);
     let store = Store::open(&path, SECRET).unwrap();
-    let mut refused = 0;
-    for number in 0..3_000 {
-        match write_record(&store, number).await {
-            CommitOutcome::Broken => refused += 1,
-            again => assert_eq!(again, key_taken(number), "{number}"),
-        }
-    }
-    assert_eq!(refused, 1);
+    assert_eq!(count_refused(&store).await, 1);
 }
 
 #[tokio::test]
