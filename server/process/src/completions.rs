@@ -1,6 +1,9 @@
 //! `parcelo-server completions` and `man`: generated from the definition that the parser and the help use.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args as ClapArgs, Command};
 use clap_complete::{Shell, generate};
@@ -36,5 +39,17 @@ fn mend_labels(script: &str) -> String {
 /// Writes each command's manual page to a file.
 pub(super) fn write_pages(options: &Man, command: Command) -> Result<(), Failure> {
     fs::create_dir_all(&options.dir)?;
-    Ok(clap_mangen::generate_to(command, &options.dir)?)
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    Ok(write_page(&command, &options.dir)?)
+}
+
+/// Writes the page of a command and those of its subcommands, with titles in capitals, as manuals have them.
+fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        write_page(inner, folder)?;
+    }
+    let title = command.get_display_name().unwrap_or(command.get_name()).to_uppercase();
+    clap_mangen::Man::new(command.clone()).title(title).generate_to(folder)?;
+    Ok(())
 }

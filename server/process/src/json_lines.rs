@@ -57,14 +57,14 @@ where
 /// Writes the time of now in UTC, to the millisecond.
 fn push_time(line: &mut String) {
     let Some(now) = DateTime::from_timestamp_millis(SystemClock.now().0) else { return };
-    let year = now.year().unsigned_abs();
-    push_digits(line, year, 4);
+    let (date, time) = (now.date_naive(), now.time());
+    push_digits(line, date.year().unsigned_abs(), 4);
     for (separator, number) in [
-        ('-', now.month()),
-        ('-', now.day()),
-        ('T', now.hour()),
-        (':', now.minute()),
-        (':', now.second()),
+        ('-', date.month()),
+        ('-', date.day()),
+        ('T', time.hour()),
+        (':', time.minute()),
+        (':', time.second()),
     ] {
         line.push(separator);
         push_digits(line, number, 2);
@@ -74,12 +74,12 @@ fn push_time(line: &mut String) {
     line.push('Z');
 }
 
-/// Writes the last digits of a number, with leading zeros.
-fn push_digits(line: &mut String, number: u32, digits: u32) {
-    for place in (0..digits).rev() {
-        let digit = number / 10_u32.pow(place) % 10;
-        line.extend(char::from_digit(digit, 10));
-    }
+/// Writes a number with at least so many digits, with leading zeros.
+fn push_digits(line: &mut String, number: u32, digits: usize) {
+    let mut buffer = itoa::Buffer::new();
+    let written = buffer.format(number);
+    line.push_str("0000".get(written.len()..digits).unwrap_or_default());
+    line.push_str(written);
 }
 
 /// A line to which the object of fields is written. Names of fields are Rust's, so they need no escapes.
@@ -91,16 +91,16 @@ struct Line {
 }
 
 impl Line {
-    fn name(&mut self, name: &str) {
+    /// Writes the name of a field and what is before its value: `":`, or `":"` before a string.
+    fn name(&mut self, name: &str, before_value: &str) {
         self.text.push_str(if self.has_fields { ",\"" } else { "\"" });
         self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
-        self.text.push_str("\":");
+        self.text.push_str(before_value);
         self.has_fields = true;
     }
 
     fn string(&mut self, name: &str, value: &str) {
-        self.name(name);
-        self.text.push('"');
+        self.name(name, "\":\"");
         push_escaped(&mut self.text, value);
         self.text.push('"');
     }
@@ -108,8 +108,7 @@ impl Line {
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.name(field.name());
-        self.text.push('"');
+        self.name(field.name(), "\":\"");
         let written = write!(Escaped(&mut self.text), "{value:?}");
         self.written = self.written.and(written);
         self.text.push('"');
@@ -120,22 +119,22 @@ impl Visit for Line {
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.name(field.name());
+        self.name(field.name(), "\":");
         self.text.push_str(if value { "true" } else { "false" });
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.name(field.name());
+        self.name(field.name(), "\":");
         self.text.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.name(field.name());
+        self.name(field.name(), "\":");
         self.text.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.name(field.name());
+        self.name(field.name(), "\":");
         // JSON has no infinite numbers.
         self.text.push_str(&if value.is_finite() { value.to_string() } else { "null".to_owned() });
     }

@@ -24,9 +24,9 @@ use serde::Serialize;
 
 use super::{Failure, settings::Setting, shared_args::CommonArgs};
 use crate::shell;
+use parcelo_store::VacuumReport;
 #[cfg(feature = "postgres")]
 use parcelo_store::{CopiedTable, StoreError};
-use parcelo_store::{FileReport, VacuumReport};
 
 /// The result of writing to standard output.
 type PrintResult = io::Result<()>;
@@ -269,21 +269,6 @@ pub(super) fn restore_done(file: &str, bytes: u64, moved_aside: &[String]) -> Pr
             writeln!(out, "{old}: moved aside, with what the backup lacks; nothing deletes it")?;
         }
         writeln!(out, "{AFTER_RESTORE}")
-    })
-}
-
-/// Prints the contents of a checked file. Its faults are printed as the failure.
-pub(super) fn verified(file: &str, report: &FileReport) -> PrintResult {
-    print_results(|out| {
-        let FileReport { bytes, tables, checked_records, faults } = report;
-        writeln!(out, "{file}: {bytes} bytes, {checked_records} idempotency records looked up")?;
-        for (table, rows) in tables.iter().filter(|(_, rows)| *rows > 0) {
-            writeln!(out, "{table:<24}{rows}")?;
-        }
-        if faults.is_empty() {
-            writeln!(out, "No fault was found.")?;
-        }
-        Ok(())
     })
 }
 

@@ -45,14 +45,12 @@ impl<'f> BackupFolder<'f> {
         keep: NonZeroUsize,
     ) -> Result<Vec<String>, Failure> {
         let failed = |path: &Path, source| Failure::OldBackups { path: path.to_owned(), source };
-        let mut others = self.list().map_err(|error| failed(self.folder, error))?;
-        others.retain(|file| file != newest);
-        others.sort();
-        others.truncate((others.len() + 1).saturating_sub(keep.get()));
-        for file in &others {
+        let all = self.list().map_err(|error| failed(self.folder, error))?;
+        let old = oldest(all, newest, keep);
+        for file in &old {
             fs::remove_file(file).map_err(|error| failed(file, error))?;
         }
-        Ok(others.iter().map(|file| file.display().to_string()).collect())
+        Ok(old.iter().map(|file| file.display().to_string()).collect())
     }
 
     fn list(&self) -> io::Result<Vec<PathBuf>> {
@@ -77,6 +75,16 @@ impl<'f> BackupFolder<'f> {
     }
 }
 
+/// Returns the backups of a folder to delete, so that `keep` are left. `newest` is the one just made.
+fn oldest(mut all: Vec<PathBuf>, newest: &Path, keep: NonZeroUsize) -> Vec<PathBuf> {
+    all.retain(|file| file != newest);
+    // A backup with a later name than the one just made is from before the clock was set back. It goes before all
+    // others, or it would take the place of a newer one at every backup until the time in its name.
+    all.sort_by_key(|file| (file.as_path() < newest, file.clone()));
+    all.truncate((all.len() + 1).saturating_sub(keep.get()));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +95,26 @@ mod tests {
         let mut names: Vec<_> = names.collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_backup_dated_in_the_future_goes_before_any_other() {
+        let backups = BackupFolder::new(Path::new("/backups"), Path::new("parcelo.db"));
+        let file = |year: i64| backups.new_file(Millis(year * 365 * Millis::DAY));
+        // The years of all backups, of the one just made, the number to keep, and the years of those that go.
+        let table: [(&[i64], i64, usize, &[i64]); 6] = [
+            (&[1, 2, 3, 4], 4, 3, &[1]),
+            (&[1, 2, 3, 9], 3, 3, &[9]),
+            (&[1, 2, 3, 8, 9], 3, 2, &[8, 9, 1]),
+            (&[1, 2, 3, 8, 9], 3, 4, &[8]),
+            (&[1, 2, 3, 9], 3, 4, &[]),
+            (&[0, 7, 8, 9], 0, 3, &[7]),
+        ];
+        for (all, newest, keep, expected) in table {
+            let files = |years: &[i64]| years.iter().copied().map(file).collect::<Vec<_>>();
+            let deleted = oldest(files(all), &file(newest), NonZeroUsize::new(keep).unwrap());
+            assert_eq!(deleted, files(expected), "{all:?}, {newest} is new, {keep} are kept");
+        }
     }
 
     #[test]

@@ -32,9 +32,28 @@ pub(super) fn run(options: &Verify) -> Result<(), Failure> {
             "faults": report.faults,
         }))?;
     } else {
-        print::verified(&file, &report)?;
+        print::raw(describe(&file, &report).as_bytes())?;
     }
     require_sound(&options.file, &report)
+}
+
+/// Returns the contents of a checked file, a line for each table. Its faults are printed as the failure.
+fn describe(file: &str, report: &FileReport) -> String {
+    let FileReport { bytes, tables, checked_records, faults } = report;
+    let mut lines =
+        vec![format!("{file}: {bytes} bytes, {checked_records} idempotency records looked up")];
+    let filled = tables.iter().filter(|(_, rows)| *rows > 0);
+    lines.extend(filled.map(|(table, rows)| format!("{table:<24}{rows}")));
+    lines.extend(report.set_aside().map(|(table, rows)| {
+        format!(
+            "{table}: a start found this list of idempotency keys damaged, set it aside (rows: {rows}) and wrote it anew. \
+             Nothing is lost, but check the disk of the database."
+        )
+    }));
+    if faults.is_empty() {
+        lines.push("No fault was found.".to_owned());
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Checks a backup for another command, without output.

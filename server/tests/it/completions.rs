@@ -50,6 +50,7 @@ fn every_command_has_a_manual_page() {
     assert!(man.args(["man", "--dir"]).arg(&pages).status().unwrap().success());
     let serve = fs::read_to_string(pages.join("parcelo-server-serve.1")).unwrap();
     assert!(serve.contains(r"sandbox\-listen"), "{serve}");
+    assert!(serve.contains("\n.TH PARCELO-SERVER-SERVE 1 "), "{serve}");
     for page in ["parcelo-server.1", "parcelo-server-keys-create.1", "parcelo-server-backup.1"] {
         assert!(pages.join(page).exists(), "{page}");
     }

@@ -56,6 +56,20 @@ async fn a_sound_backup_is_counted_and_only_read() {
     assert_eq!(names.filter(|name| name.starts_with("100%")).count(), 1, "no other file is made");
 }
 
+#[tokio::test]
+async fn a_list_that_a_start_set_aside_is_named_with_its_rows() {
+    let (_setup, copy) = backup_of_two_orders().await;
+    assert!(!verify(&copy, &[]).1.contains("set it aside"));
+    let db = Connection::open(&copy).unwrap();
+    let set_aside = "CREATE TABLE damaged_key_chunks_9 AS SELECT id FROM parcels";
+    db.execute_batch(set_aside).unwrap();
+    drop(db);
+    let (code, output, error) = verify(&copy, &[]);
+    assert_eq!(code, Some(0), "{error}");
+    let expected = "damaged_key_chunks_9: a start found this list of idempotency keys damaged, set it aside (rows: 2)";
+    assert!(output.contains(expected) && output.contains("check the disk"), "{output}");
+}
+
 type Damage<'d> = &'d dyn Fn(&Path);
 
 #[tokio::test]
@@ -97,8 +111,8 @@ async fn a_file_with_a_log_or_of_another_program_cannot_be_checked() {
     setup.leave_log();
     fs::copy(setup.path("parcelo.db-wal"), format!("{}-wal", copy.display())).unwrap();
     for (file, expected) in [(&file, "a log is beside it"), (&copy, "move the log")] {
-        let (code, _, error) = verify(file, &[]);
-        assert!(code == Some(1) && error.contains(expected), "{error}");
+        let (code, output, error) = verify(file, &[]);
+        assert!(code == Some(1) && error.contains(expected), "{file:?}: {code:?} {output}{error}");
     }
     let text = setup.path("list.txt");
     fs::write(&text, "a shopping list\n".repeat(500)).unwrap();

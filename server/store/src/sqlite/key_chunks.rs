@@ -19,6 +19,8 @@ use super::{
 
 /// Maximum number of rows of a chunk: about as many as fit in a page.
 pub(super) const ROWS_PER_CHUNK: i64 = 256;
+/// Start of the name of a damaged table that another one replaced.
+pub(super) const SET_ASIDE_PREFIX: &str = "damaged_";
 /// Size of a row in bytes: the part of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
@@ -142,7 +144,8 @@ pub(super) fn recreate(db: &Connection, table: &str) -> rusqlite::Result<()> {
     let found = "SELECT sql, rootpage FROM sqlite_schema WHERE name = ?1";
     let (definition, page): (String, i64) =
         db.query_row(found, [table], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    db.execute_batch(&format!("ALTER TABLE {table} RENAME TO damaged_{table}_{page}; {definition}"))
+    let set_aside = format!("{SET_ASIDE_PREFIX}{table}_{page}");
+    db.execute_batch(&format!("ALTER TABLE {table} RENAME TO {set_aside}; {definition}"))
 }
 
 /// Writes chunks of all rows that are in no chunk yet.

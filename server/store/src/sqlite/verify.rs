@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::{
     StoreError, connection,
     identity::{self, IfEmpty, LOG_MARK_OFFSET, NO_LOG},
+    key_chunks::SET_ASIDE_PREFIX,
     migrations::{known, schema},
 };
 use crate::generations::is_current;
@@ -37,6 +38,13 @@ pub struct FileReport {
     pub checked_records: usize,
     /// The faults. A sound file has none.
     pub faults: Vec<String>,
+}
+
+impl FileReport {
+    /// Returns the damaged lists of idempotency keys that a start set aside and wrote anew, with their numbers of rows.
+    pub fn set_aside(&self) -> impl Iterator<Item = &(String, i64)> {
+        self.tables.iter().filter(|(name, _)| name.starts_with(SET_ASIDE_PREFIX))
+    }
 }
 
 /// Checks a backup: that it is ours, that `SQLite` can read all of its pages, and that its newest idempotency keys have
