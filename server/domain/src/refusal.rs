@@ -90,6 +90,11 @@ impl Refusal {
         Self { retry_after: Some(1), ..ErrorCode::IdempotencyInProgress.into() }
     }
 
+    /// Refuses a request to an endpoint that exists, for something that does not. The texts say what is missing.
+    pub fn missing(en: &str, es: &str) -> Self {
+        Self { hint: Some((en.to_owned(), es.to_owned())), ..ErrorCode::NotFound.into() }
+    }
+
     /// Refuses a request that the service cannot handle now.
     pub fn unavailable() -> Self {
         Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
@@ -129,12 +134,6 @@ impl Refusal {
     pub fn faults(&self) -> Vec<FieldFault> {
         let errors = self.details.as_ref().and_then(|details| details.get("errors"));
         errors.and_then(|errors| serde_json::from_value(errors.clone()).ok()).unwrap_or_default()
-    }
-
-    /// Adds a sentence to the message, in English and Spanish.
-    #[must_use]
-    pub fn with_hint(self, en: &str, es: &str) -> Self {
-        Self { hint: Some((en.to_owned(), es.to_owned())), ..self }
     }
 
     /// Sets the details.
@@ -192,6 +191,8 @@ impl Refusal {
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let text = self.code.text(language, &values);
         match &self.hint {
+            // The code's own text is that there is no such endpoint.
+            Some((en, es)) if self.code == ErrorCode::NotFound => language.pick(en, es).clone(),
             Some((en, es)) => format!("{text} {}", language.pick(en, es)),
             None => text,
         }

@@ -128,7 +128,7 @@ async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
 }
 
 fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
-    Endpoints { store, ids, by: Actor::Command.at(SystemClock.now()) }
+    Endpoints { store, ids, by: Actor::Command.at(SystemClock.now()), trace: None }
 }
 
 /// Opens the database and finds the tenant of the webhook.

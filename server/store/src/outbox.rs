@@ -86,13 +86,18 @@ impl Store {
     }
 
     /// Enqueues an event that is not caused by a change (a test) for the tenant's endpoint.
-    pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError> {
+    pub async fn enqueue(
+        &self,
+        tenant: Tenant,
+        event: OutboxEvent,
+        trace: Option<TraceContext>,
+    ) -> Result<(), StoreError> {
         self.write(async move |db| {
             let number = generation(db, tenant).await?;
             let found = subscriptions(db, &[tenant.number()], "SHARE").await?;
             let Some((_, subscription)) = found.first().copied() else { return Ok(()) };
             let (subject, event) = (Subject::default(), event.clone());
-            let origin = ChangeOrigin { now: event.at, trace: None };
+            let origin = ChangeOrigin { now: event.at, trace };
             insert(db, &[NewEvent { tenant: number, subscription, subject, event, origin }]).await
         })
         .await?;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use axum::http::HeaderMap;
 use parcelo::{ApiKey, Operation};
 use serde_json::{Value, json};
 
 use crate::{
     api::{Api, HttpResponse, order, order_with_number, send},
+    deliveries::Receiver,
     running::{RunningServer, TestSetup},
     waiting::until,
 };
@@ -201,6 +203,22 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
     assert_eq!(replayed["replayed"], 1, "it was held while the webhook was off");
     admin.data("DELETE", WEBHOOK, None, 200).await;
     assert_eq!(admin.call("DELETE", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_test_event_continues_the_trace_of_its_request() {
+    let (_setup, _running, admin) = start();
+    let receiver = Receiver::start().await;
+    admin.data("PUT", WEBHOOK, Some(&json!({ "url": receiver.url })), 201).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let request = Api::new(&admin.url).request("POST", "/admin/v1/webhooks/sandbox/test");
+    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    assert_eq!(send(request.bearer_auth(&admin.token)).await.status, 200);
+    let is_in_trace = |headers: &HeaderMap| {
+        let parent = headers.get("traceparent").and_then(|parent| parent.to_str().ok());
+        parent.is_some_and(|parent| parent.starts_with(&format!("00-{trace}-")))
+    };
+    receiver.wait_for(|came| came.iter().any(|(headers, _)| is_in_trace(headers))).await;
 }
 
 #[tokio::test]

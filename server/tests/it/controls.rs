@@ -229,6 +229,30 @@ async fn signed_webhooks_go_to_the_handler_of_the_suite() {
 }
 
 #[tokio::test]
+async fn the_inbox_lists_the_trace_of_a_delivery_that_has_one() {
+    let api = start_frozen().await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    post(&api, "webhooks", &json!({})).await;
+    let shop = api.clone().key(&key);
+    let trace = format!("00-{}-", "7".repeat(32));
+    let request = shop.request("POST", Operation::CreateOrder.path());
+    let request = request.header("traceparent", format!("{trace}00f067aa0ba902b7-01"));
+    let request = request.header("content-type", "application/json");
+    let traced = order_with_number("traced-0001", "SB-NORMAL-0001");
+    assert_eq!(send(request.body(traced.to_string())).await.status, 201);
+    shop.create_parcel(&order_with_number("untraced-0001", "SB-NORMAL-0002")).await;
+    post(&api, "clock", &json!({ "advance": 1 })).await;
+    let listed = api.get("/__mock/webhooks").await.json();
+    let listed = listed["deliveries"].as_array().unwrap();
+    let traced = listed.iter().filter(|one| {
+        let parent = one.get("traceparent");
+        parent.is_some_and(|parent| parent.as_str().unwrap().starts_with(&trace))
+    });
+    let untraced = listed.iter().filter(|one| one.get("traceparent").is_none());
+    assert_eq!((traced.count(), untraced.count()), (1, 1), "{listed:?}");
+}
+
+#[tokio::test]
 async fn a_disabled_webhook_is_reported_with_its_reason() {
     let api = start_frozen().await;
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
@@ -381,7 +405,8 @@ async fn a_further_server_with_unknown_settings_is_refused() {
     for port in ["1", "x"] {
         let refused = send(api.request("DELETE", &format!("/__mock/servers/{port}"))).await;
         assert_eq!(refused.refusal(), (404, "NOT_FOUND"));
-        assert!(refused.text().contains("No further server has this port"), "{}", refused.text());
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with("No further server has this port"), "{message}");
     }
 }
 

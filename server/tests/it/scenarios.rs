@@ -85,13 +85,19 @@ async fn a_further_server_with_a_wrong_scenario_is_refused() {
         (json!({ "parcels": [parcel("odd")] }), "scenario.parcels[0].trackingNumber"),
         (json!({ "parcels": nowhere }), "scenario.parcels[0].country"),
         (json!({ "faults": [{ "fault": "error" }] }), "scenario.faults[0].code"),
-        (json!({ "parcel": [] }), "body"),
+        (json!({ "parcel": [] }), "scenario"),
+        (json!(["system"]), "scenario"),
+        (json!({ "parcels": parcel("SB-NORMAL-0001") }), "scenario.parcels"),
+        (json!({ "keys": [{}, []] }), "scenario.keys[1]"),
+        (json!({ "faults": [["Health", 1]] }), "scenario.faults[0]"),
+        (json!({ "webhooks": [{ "reply": 503 }] }), "scenario.webhooks[0]"),
     ] {
         let refused = start_further(&server, &json!({ "scenario": scenario })).await;
         assert_eq!(refused.refusal(), (400, "VALIDATION_FAILED"), "{scenario}");
         let fault = &refused.json()["error"]["details"]["errors"][0];
         assert_eq!(fault["field"], field, "{scenario}");
         assert_ne!(fault["message"], fault["message_es"], "{scenario}");
+        assert!(!fault["message"].as_str().unwrap().contains("struct"), "{fault}");
     }
 }
 

@@ -144,7 +144,7 @@ async fn an_event_that_is_given_up_does_not_delay_other_parcels() {
 async fn each_attempt_is_a_span_of_the_trace_that_caused_its_event() {
     let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().events(["parcel.voided", "manifest.submitted"]);
-    let _inbox = inbox.reply([503]).start().await;
+    let inbox = inbox.reply([503]).start().await;
     let carrier = server.carrier_key();
     // The request's `traceparent` has the trace of this digit, 32 times.
     let call = async |operation: Operation, trace: &str, body: Value| {
@@ -170,7 +170,7 @@ async fn each_attempt_is_a_span_of_the_trace_that_caused_its_event() {
     call(Operation::PushCarrierEvents, "4", json!({ "events": [scan] })).await;
     server.clock().advance(Duration::from_secs(10)).await;
     let deliveries = server.webhooks().deliveries();
-    let parents: Vec<_> = deliveries.iter().map(|sent| sent.traceparent.as_deref()).collect();
+    let mut parents: Vec<_> = deliveries.iter().map(|sent| sent.traceparent.as_deref()).collect();
     let attempts = |trace: &str| {
         let start = format!("00-{}-", trace.repeat(32));
         let is_in_trace = |parent: &&str| {
@@ -185,6 +185,12 @@ async fn each_attempt_is_a_span_of_the_trace_that_caused_its_event() {
     assert_eq!((untraced, parents.len()), (2, 9), "without a trace, or with an invalid one");
     let spans: HashSet<_> = parents.iter().flatten().map(|parent| &parent[36..52]).collect();
     assert!(spans.len() == 7 && !spans.contains("00f067aa0ba902b7"), "{parents:?}");
+    let received = inbox.deliveries();
+    let mut received: Vec<_> = received.iter().map(|one| one.traceparent.as_deref()).collect();
+    // Attempts at once arrive in any order.
+    parents.sort_unstable();
+    received.sort_unstable();
+    assert_eq!(received, parents);
 }
 
 #[tokio::test]

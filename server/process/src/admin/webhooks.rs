@@ -11,7 +11,7 @@ use parcelo_domain::{
     webhooks::{Endpoint, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds, check_url},
 };
 use parcelo_service::{
-    http::{Api, HttpRefusal, body},
+    http::{Api, HttpRefusal, RequestIds, body},
     service::{EndpointError, EndpointRequest, Endpoints},
 };
 use parcelo_store::EventsToReplay;
@@ -50,7 +50,8 @@ impl WebhookCall {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        self.call.service().endpoints(self.call.actor.clone())
+        let endpoints = self.call.service().endpoints(self.call.actor.clone());
+        Endpoints { trace: RequestIds::current_trace(), ..endpoints }
     }
 
     fn show(self, endpoint: &Endpoint) -> Response {

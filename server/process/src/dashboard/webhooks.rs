@@ -15,8 +15,8 @@ use parcelo_domain::{
     },
 };
 use parcelo_service::{
-    http::{Api, HttpRefusal, body},
-    service::{EndpointError, EndpointRequest},
+    http::{Api, HttpRefusal, RequestIds, body},
+    service::{EndpointError, EndpointRequest, Endpoints},
 };
 use parcelo_store::{EventsToReplay, StoreError};
 use parcelo_types::{Environment, ErrorCode, Language};
@@ -159,7 +159,8 @@ pub(super) async fn perform_action(
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
     let (tenant, now) = (user.tenant(environment), api.service.now());
-    let endpoints = api.service.endpoints(Actor::Session);
+    let trace = RequestIds::current_trace();
+    let endpoints = Endpoints { trace, ..api.service.endpoints(Actor::Session) };
     let address = address(environment);
     let result = match action.as_str() {
         "test" => endpoints.send_test(tenant, now).await.map(|_| FlashMessage::TestEventSent),

@@ -35,8 +35,8 @@ impl RequestIds {
         CURRENT.try_with(read).ok()
     }
 
-    /// Returns the trace of the current task's request.
-    pub(super) fn current_trace() -> Option<TraceContext> {
+    /// Returns the trace of the current task's request. Returns `None` outside of a request.
+    pub fn current_trace() -> Option<TraceContext> {
         Self::read_current(|ids| ids.trace).flatten()
     }
 }

@@ -13,7 +13,7 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use parcelo::webhook::{ID, Secret, Webhook, WebhookError};
-use parcelo_domain::webhooks::WebhookEventKinds;
+use parcelo_domain::{TraceContext, webhooks::WebhookEventKinds};
 use parcelo_system::clock::Clock as _;
 use parcelo_types::model::{EventData, StatusChange, WebhookEvent};
 use tokio::sync::watch;
@@ -45,6 +45,8 @@ pub struct Received {
     pub at: DateTime<Utc>,
     /// Its event, if its signature and timestamp are valid.
     pub event: Result<WebhookEvent, WebhookError>,
+    /// The `traceparent` header, if it had one.
+    pub traceparent: Option<String>,
     /// The body as received.
     pub body: Vec<u8>,
     /// The status of the response; 0 if there was none.
@@ -264,11 +266,11 @@ impl Receiver {
         let at = self.clock.now().to_utc();
         let verified = self.webhook.verify_at(&head.headers, &body, at);
         let event = verified.and_then(|verified| verified.event());
-        let id =
-            head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+        let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+        let (id, traceparent) = (header(ID).unwrap_or_default(), header(TraceContext::HEADER));
         let status = reply.status_code();
-        self.deliveries
-            .send_modify(|all| push_delivery(all, Received { id, at, event, body, status }));
+        let received = Received { id, at, event, traceparent, body, status };
+        self.deliveries.send_modify(|all| push_delivery(all, received));
         let mut response = reply.response().await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
@@ -363,7 +365,8 @@ mod tests {
         let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
         for id in 0..MAX_DELIVERIES + 2 {
             let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());
-            push_delivery(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
+            let (traceparent, body) = (None, Vec::new());
+            push_delivery(&mut all, Received { id, at, event, traceparent, body, status: 200 });
         }
         assert_eq!(
             (all.len(), all[0].id.as_str(), all[MAX_DELIVERIES - 1].id.as_str()),

@@ -101,7 +101,7 @@ impl MockServer {
         let allowed_hosts = self.service.settings().allowed_hosts(tenant.environment);
         let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
         let by = Actor::Server.at(now);
-        let endpoints = Endpoints { store, ids: &self.ids, by: by.clone() };
+        let endpoints = Endpoints { store, ids: &self.ids, by: by.clone(), trace: None };
         let Some(own) = own else { return Ok(endpoints.set(request, now).await?.secret) };
         let (endpoint, _) = endpoints.upsert_with_secret(request, own.clone(), now).await?;
         if endpoint.secret.as_bytes() != own.as_bytes() {

@@ -347,7 +347,8 @@ impl ChaosTransport {
     /// Sends an event again, as an operator would.
     async fn replay(&self, held: HeldEvent) {
         let (store, now) = (self.service.store(), self.service.now());
-        let endpoints = Endpoints { store, ids: &self.random, by: Actor::Server.at(now) };
+        let endpoints =
+            Endpoints { store, ids: &self.random, by: Actor::Server.at(now), trace: None };
         // Otherwise a reset has deleted the event, or its endpoint is off.
         let _ = endpoints.replay(held.tenant, EventsToReplay::One(held.event), now).await;
     }

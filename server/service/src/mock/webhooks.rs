@@ -109,7 +109,7 @@ impl Webhooks<'_> {
         let (store, ids, now) = (server.service.store(), &server.ids, server.clock.now());
         block_on(async {
             let tenant = server.tenant(DEFAULT_ACCOUNT).await?;
-            let endpoints = Endpoints { store, ids, by: Actor::Server.at(now) };
+            let endpoints = Endpoints { store, ids, by: Actor::Server.at(now), trace: None };
             endpoints.rotate_secret(tenant, now).await
         })
     }

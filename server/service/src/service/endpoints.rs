@@ -3,7 +3,7 @@
 
 use parcelo::webhook::Secret;
 use parcelo_domain::{
-    Millis, Refusal, Tenant,
+    Millis, Refusal, Tenant, TraceContext,
     audit::Author,
     webhooks::{
         AllowedHosts, DisabledBy, Endpoint, InvalidWebhookUrl, OutboxEvent, WebhookEventKind,
@@ -77,6 +77,8 @@ pub struct Endpoints<'a> {
     pub ids: &'a Ids,
     /// The author for the audit log.
     pub by: Author,
+    /// The trace of the present request, which its test events continue.
+    pub trace: Option<TraceContext>,
 }
 
 impl Endpoints<'_> {
@@ -185,7 +187,7 @@ impl Endpoints<'_> {
         let event = self.ids.ulid(now);
         let kind = WebhookEventKind::Test;
         let test = OutboxEvent { event, kind, sequence: None, previous: None, at: now };
-        self.store.enqueue(tenant, test).await?;
+        self.store.enqueue(tenant, test, self.trace).await?;
         Ok(event)
     }
 

@@ -142,7 +142,7 @@ impl Service {
 
     /// Returns a handle that sets webhooks up; the audit log names `by` as the author.
     pub fn endpoints(&self, by: Actor) -> Endpoints<'_> {
-        Endpoints { store: &self.store, ids: &self.ids, by: by.at(self.now()) }
+        Endpoints { store: &self.store, ids: &self.ids, by: by.at(self.now()), trace: None }
     }
 
     /// Returns the settings.

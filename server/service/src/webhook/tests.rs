@@ -82,7 +82,12 @@ impl TestService {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        Endpoints { store: self.service.store(), ids: &self.ids, by: TEST_AUTHOR.clone() }
+        Endpoints {
+            store: self.service.store(),
+            ids: &self.ids,
+            by: TEST_AUTHOR.clone(),
+            trace: None,
+        }
     }
 
     async fn caller(&self, account: &str, environment: Environment) -> Caller {

@@ -367,7 +367,8 @@ impl History {
                 let event = self.id();
                 let (kind, at) = (WebhookEventKind::Test, self.now);
                 let test = OutboxEvent { event, kind, sequence: None, previous: None, at };
-                let enqueued = answer_text(store.enqueue(tenant, test).await);
+                let trace = self.trace();
+                let enqueued = answer_text(store.enqueue(tenant, test, trace).await);
                 format!("{enqueued} {}", answer_text(store.has_event(tenant, event).await))
             }
         };

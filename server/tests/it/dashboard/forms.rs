@@ -1,7 +1,9 @@
 //! The dashboard's forms: what each one does, and that it does nothing without its session's token.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
-use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
+use parcelo_server::internals::{
+    ApiKeyScope, Countries, DeliverySlots, MAX_IN_FLIGHT_PER_ENDPOINT, Millis,
+};
 
 use super::service::{TestService, Visitor, secret_in};
 use crate::api::{HttpResponse, send};
@@ -412,6 +414,21 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
         assert!(html.contains("Nothing was changed: the webhook no longer exists."), "{action}");
     }
     assert_eq!(member.post(&format!("{page}/explode"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_test_event_continues_the_trace_of_its_request() {
+    let (test, member) = TestService::with_member().await;
+    set_webhook(&member, "sandbox", HOOK).await;
+    let token = member.token().await;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let request = member.form("/dashboard/webhooks/sandbox/test", &[("form", &token)]);
+    assert_eq!(member.send(request.header("traceparent", parent)).await.status, 303);
+    let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
+    let event = test.service.lease_deliveries(&slots).await.unwrap().remove(0);
+    let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
+    let sent = delivery.traceparent.unwrap();
+    assert!(sent.starts_with(&parent[..36]) && sent != parent, "{sent}");
 }
 
 #[tokio::test]

@@ -158,6 +158,9 @@ pub(super) struct InboxDelivery {
     /// are `answer` and `fault`.
     #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<BTreeMap<String, String>>,
+    /// The `traceparent` header, if it had one; only in the mock server's inbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
     /// The JSON as it was sent.
     body: Value,
     /// The status of the response; 0 if there was none.
@@ -195,6 +198,7 @@ impl InboxDelivery {
             at: time::to_text(received.at),
             verified: Some(received.event.is_ok()),
             headers: None,
+            traceparent: received.traceparent.clone(),
             body: serde_json::from_slice(&received.body).unwrap_or_default(),
             status: received.status,
             answer: None,
@@ -211,6 +215,7 @@ impl InboxDelivery {
             at: time::to_text(sent.at),
             verified: None,
             headers: Some(headers.map(|(name, value)| (name.to_owned(), value)).collect()),
+            traceparent: None,
             body: serde_json::from_slice(&sent.body).unwrap_or_default(),
             status: sent.status,
             answer: Some(sent.answer.clone()),

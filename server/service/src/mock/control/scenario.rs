@@ -8,7 +8,7 @@ use parcelo_types::{
     ApiKey, CountryCode, Language, ParcelStatus, TrackingNumber,
     model::{FaultCode, FieldFault},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -31,6 +31,9 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const SCHEMA: &str = "#/components/schemas/WantedScenario";
 /// The place of schemas in an OpenAPI document, and in a JSON Schema, of which strict validators expect it.
 const SCHEMA_PLACES: (&str, &str) = ("\"#/components/schemas/", "\"#/$defs/");
+
+/// The field of a fault of the scenario as a whole.
+const WHOLE: &str = "scenario";
 
 /// The state in which a mock server starts: its clock, keys, parcels, webhooks and faults, for several suites, or for
 /// those that are not in Rust. [`Builder::scenario`](crate::mock::Builder::scenario) takes it, and `parcelo-server mock
@@ -119,14 +122,19 @@ impl Scenario {
     pub fn parse(json: &str) -> Result<Self, ScenarioError> {
         // Editors on Windows may begin a file with a byte order mark.
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
-        let wanted: WantedScenario = serde_json::from_str(json).map_err(|error| {
-            let fault = (error.to_string(), "el escenario no se puede leer");
-            ScenarioError(vec![FieldFault::new("scenario", FaultCode::InvalidFormat, fault)])
-        })?;
-        Self::new(wanted)
+        let value = serde_json::from_str(json).map_err(|error| unreadable(&error))?;
+        check_calls(&value)?;
+        // Again from the text: the error then has the line and the column.
+        Self::new(serde_json::from_str(json).map_err(|error| unreadable(&error))?)
     }
 
-    pub(super) fn new(wanted: WantedScenario) -> Result<Self, ScenarioError> {
+    /// Reads the scenario in the body of a control.
+    pub(super) fn from_value(value: &Value) -> Result<Self, ScenarioError> {
+        check_calls(value)?;
+        Self::new(WantedScenario::deserialize(value).map_err(|error| unreadable(&error))?)
+    }
+
+    fn new(wanted: WantedScenario) -> Result<Self, ScenarioError> {
         let clock = wanted.clock.as_deref().map(parse_clock).transpose();
         let clock = clock.map_err(|refusal| ScenarioError(refusal.faults()))?;
         Ok(Self { clock, calls: Arc::new(wanted) })
@@ -197,7 +205,7 @@ impl fmt::Debug for Scenario {
 impl ScenarioError {
     /// Refuses the body of a control that has the scenario as a field.
     pub(super) fn refusal(mut self) -> Refusal {
-        for fault in &mut self.0 {
+        for fault in self.0.iter_mut().filter(|fault| fault.field != WHOLE) {
             fault.field.insert_str(0, "scenario.");
         }
         Refusal::invalid(&self.0)
@@ -234,6 +242,55 @@ impl WantedParcel {
             &format!("un paquete anterior ya tiene {number}: dé a cada uno su propio número"),
         )
     }
+}
+
+fn unreadable(error: &serde_json::Error) -> ScenarioError {
+    let texts = (error.to_string(), "el escenario no se puede leer");
+    ScenarioError(vec![FieldFault::new(WHOLE, FaultCode::InvalidFormat, texts)])
+}
+
+/// Checks that a scenario is an object, and its calls are lists of the controls' requests. Serde names no index, and
+/// accepts an array for an object, with the values of the members in order.
+fn check_calls(scenario: &Value) -> Result<(), ScenarioError> {
+    if !scenario.is_object() {
+        let texts = ("a scenario must be a JSON object", "un escenario debe ser un objeto JSON");
+        return Err(ScenarioError(vec![FieldFault::new(WHOLE, FaultCode::InvalidFormat, texts)]));
+    }
+    let faults = [
+        list_faults::<WantedKey>(scenario, "keys"),
+        list_faults::<WantedParcel>(scenario, "parcels"),
+        list_faults::<WantedInbox>(scenario, "webhooks"),
+        list_faults::<PlannedFault>(scenario, "faults"),
+    ];
+    let faults = faults.concat();
+    if faults.is_empty() { Ok(()) } else { Err(ScenarioError(faults)) }
+}
+
+/// Returns the faults of one of the lists of calls.
+fn list_faults<T: DeserializeOwned>(scenario: &Value, list: &str) -> Vec<FieldFault> {
+    let invalid = |place: &str, en: String, es: String| {
+        FieldFault::new(place, FaultCode::InvalidFormat, (en, es))
+    };
+    let calls = match scenario.get(list) {
+        None => return Vec::new(),
+        Some(Value::Array(calls)) => calls,
+        Some(_) => {
+            let (en, es) =
+                (format!("{list} must be an array"), format!("{list} debe ser un arreglo"));
+            return vec![invalid(list, en, es)];
+        }
+    };
+    let fault = |(index, call): (usize, &Value)| {
+        let place = format!("{list}[{index}]");
+        if !call.is_object() {
+            let en = format!("{place} must be an object");
+            return Some(invalid(&place, en, format!("{place} debe ser un objeto")));
+        }
+        let error = T::deserialize(call).err()?;
+        let es = format!("{place} no se puede leer: revise los nombres y valores de sus campos");
+        Some(invalid(&place, error.to_string(), es))
+    };
+    calls.iter().enumerate().filter_map(fault).collect()
 }
 
 /// Parses a clock as the command line names it.

@@ -9,15 +9,17 @@ use std::{
 use axum::extract::{Path, Request, State, rejection::PathRejection};
 use futures_util::future::BoxFuture;
 use parcelo_domain::Refusal;
-use parcelo_types::ErrorCode;
 use serde::Deserialize;
+use serde_json::Value;
 
+#[cfg(test)]
+use super::scenario::WantedScenario;
 use super::{
     ControlResult, StateExtractor,
     refusals::invalid_body,
     requests::read_body,
     responses::{Offences, StartedServer},
-    scenario::{Scenario, ScenarioError, WantedScenario, parse_clock},
+    scenario::{Scenario, ScenarioError, parse_clock},
 };
 use crate::{
     http::{json_ok, path_parameter},
@@ -68,7 +70,8 @@ pub(super) struct WantedServer {
     #[cfg_attr(test, schema(example = "frozen=2026-01-05T08:00:00Z"))]
     pub(super) clock: Option<String>,
     /// The calls that are made before it is ready; those with which this server was started if they are absent.
-    pub(super) scenario: Option<WantedScenario>,
+    #[cfg_attr(test, schema(value_type = Option<WantedScenario>))]
+    pub(super) scenario: Option<Value>,
 }
 
 /// Handles POST servers: starts a further server with a key.
@@ -83,7 +86,7 @@ pub(super) async fn start(State(state): StateExtractor, request: Request) -> Con
         return Err(invalid_body(&message, &spanish).into());
     }
     let clock = wanted.clock.as_deref().map(parse_clock).transpose()?;
-    let scenario = wanted.scenario.map(Scenario::new).transpose();
+    let scenario = wanted.scenario.as_ref().map(Scenario::from_value).transpose();
     let scenario = scenario.map_err(ScenarioError::refusal)?;
     let started = (servers.start)(wanted.seed, clock, scenario).await;
     let (server, port) = started.map_err(refuse_start)?;
@@ -110,7 +113,7 @@ pub(super) async fn stop(
     let port = path_parameter(port).parse::<u16>().ok();
     let server = port.and_then(|port| state.servers.lock().remove(&port));
     let server = server.ok_or_else(|| {
-        Refusal::from(ErrorCode::NotFound).with_hint(
+        Refusal::missing(
             "No further server has this port; POST /__mock/servers returned it as port.",
             "Ningún servidor adicional tiene este puerto; POST /__mock/servers lo devolvió como port.",
         )

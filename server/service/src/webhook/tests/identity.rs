@@ -62,10 +62,10 @@ async fn a_response_from_before_a_reset_does_not_settle_new_events() {
         test.subscribe(tenant, OLD).await;
         let (event, kind) = (Ulid::from_parts(1, 7), WebhookEventKind::Test);
         let event = OutboxEvent { event, kind, sequence: None, previous: None, at: START };
-        test.service.store().enqueue(tenant, event.clone()).await.unwrap();
+        test.service.store().enqueue(tenant, event.clone(), None).await.unwrap();
         let late = test.lease_one(tenant).await;
         test.service.store().reset(tenant).await.unwrap();
-        test.service.store().enqueue(tenant, event).await.unwrap();
+        test.service.store().enqueue(tenant, event, None).await.unwrap();
         let own = test.lease_one(tenant).await;
         test.assert_late_response_is_ignored(tenant, (late, own), status).await;
     }

@@ -44,7 +44,7 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
     let event = ulid::Ulid::from_parts(1, event.into());
     let test =
         OutboxEvent { event, kind: WebhookEventKind::Test, sequence: None, previous: None, at };
-    store.enqueue(sandbox(1), test).await.unwrap();
+    store.enqueue(sandbox(1), test, None).await.unwrap();
 }
 
 /// Makes all leases older, as if time had passed on the database's clock.

@@ -63,7 +63,7 @@ pub(crate) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
     let event = Ulid::from_parts(1, event.into());
     let kind = WebhookEventKind::Test;
     let test = OutboxEvent { event, kind, sequence: None, previous: None, at: NOW };
-    store.enqueue(tenant, test).await.unwrap();
+    store.enqueue(tenant, test, None).await.unwrap();
 }
 
 pub(crate) async fn lease(
