@@ -46,7 +46,7 @@ fn describe(file: &str, report: &FileReport) -> String {
     lines.extend(filled.map(|(table, rows)| format!("{table:<24}{rows}")));
     lines.extend(report.set_aside().map(|(table, rows)| {
         format!(
-            "{table}: a start found this list of idempotency keys damaged, set it aside (rows: {rows}) and wrote it anew. \
+            "{table}: a start found this list of idempotency keys damaged, set it aside (rows: {rows}) and wrote it again. \
              Nothing is lost, but check the disk of the database."
         )
     }));

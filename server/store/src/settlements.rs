@@ -20,8 +20,8 @@ use super::{
     sql::{Sql, SqlResult, params, poll_now},
 };
 
-/// Resolution of an endpoint's last success on PostgreSQL, in milliseconds. Every delivery to an endpoint updates the
-/// same row, so with a finer resolution servers would constantly wait for each other's commits.
+/// Resolution of an endpoint's last success, in milliseconds. Every delivery to an endpoint updates the same row, so with a
+/// finer resolution servers on PostgreSQL would constantly wait for each other's commits.
 const SUCCESS_PRECISION: i64 = 1_000;
 
 /// The settlement of a delivery.
@@ -153,8 +153,9 @@ async fn write_successes(db: Sql<'_>, successes: &BTreeMap<i64, Millis>) -> SqlR
     let rows: Vec<_> =
         successes.iter().map(|(tenant, at)| params![*tenant, *at].to_vec()).collect();
     if !db.is_postgres() {
-        let sql = "UPDATE webhook_endpoints SET last_success = $2 WHERE tenant = $1";
-        return db.execute_rows(sql, &rows, &[]).await.map(drop);
+        let sql = "UPDATE webhook_endpoints SET last_success = $2 \
+             WHERE tenant = $1 AND (last_success <= $2 - $3 OR last_success IS NULL)";
+        return db.execute_rows(sql, &rows, params![SUCCESS_PRECISION]).await.map(drop);
     }
     let sql = "INSERT INTO webhook_successes AS old (tenant, at) \
          SELECT n.tenant, n.at FROM unnest($1::bigint[], $2::bigint[]) AS n (tenant, at) \
@@ -192,13 +193,12 @@ async fn disable_endpoints(
     Ok(())
 }
 
-/// Returns `true` if the endpoint has accepted anything since an event's first attempt, with the precision of the
-/// stored last success. On PostgreSQL the group has locked the endpoint, whose lock those that record a success share,
+/// Returns `true` if the endpoint has accepted anything since an event's first attempt, or up to [`SUCCESS_PRECISION`]
+/// before it. On PostgreSQL the group has locked the endpoint, whose lock those that record a success share,
 /// so that no success is overlooked because it is not committed yet.
 async fn has_answered_since(db: Sql<'_>, tenant: i64, first: Option<i64>) -> SqlResult<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM {webhook_successes|webhook_endpoints} \
          WHERE tenant = $1 AND {at|last_success} > $2)";
-    let precision = if db.is_postgres() { SUCCESS_PRECISION } else { 1 };
-    let known = first.map(|first| first.saturating_sub(precision));
+    let known = first.map(|first| first.saturating_sub(SUCCESS_PRECISION));
     db.value(sql, params![tenant, known]).await
 }

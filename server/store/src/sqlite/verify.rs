@@ -41,7 +41,7 @@ pub struct FileReport {
 }
 
 impl FileReport {
-    /// Returns the damaged lists of idempotency keys that a start set aside and wrote anew, with their numbers of rows.
+    /// Returns the damaged lists of idempotency keys that a start set aside and wrote again, with their numbers of rows.
     pub fn set_aside(&self) -> impl Iterator<Item = &(String, i64)> {
         self.tables.iter().filter(|(name, _)| name.starts_with(SET_ASIDE_PREFIX))
     }

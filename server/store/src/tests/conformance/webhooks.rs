@@ -32,6 +32,7 @@ conformance_tests!(
     a_later_change_does_not_alter_the_payload_of_an_event,
     an_event_keeps_the_trace_of_its_request,
     settling_logs_the_attempt_and_updates_its_event,
+    a_success_less_than_a_second_before_an_event_keeps_its_endpoint_on,
     a_late_answer_changes_nothing,
     forgetting_an_event_deletes_its_log,
     missed_events_are_counted_and_replayed,
@@ -286,6 +287,24 @@ async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
         assert_eq!(attempt.response, b"so");
         let due = matches!(decision, RetryDecision::Retry { .. }).then_some(later);
         assert_eq!(logged.due, due, "{decision:?}");
+    }
+}
+
+async fn a_success_less_than_a_second_before_an_event_keeps_its_endpoint_on(store: Store) {
+    let disabled = Settled::EndpointDisabled(DisabledBy::Failures);
+    for (account, since, expected) in [(1, 999, Settled::Counted), (2, 1_000, disabled)] {
+        let tenant = sandbox(account);
+        store.set_endpoint(endpoint(tenant), &TEST_AUTHOR).await.unwrap();
+        let attempts = [
+            (NOW, RetryDecision::Delivered, Settled::Counted),
+            (NOW.plus(since), RetryDecision::GivenUp, expected),
+        ];
+        for (event, (at, decision, expected)) in (account.unsigned_abs() * 10..).zip(attempts) {
+            enqueue(&store, tenant, event).await;
+            let one = lease(&store, tenant, 1, at).await.remove(0);
+            let settled = store.settle(one, outcome(at, 200), decision).await.unwrap();
+            assert_eq!(settled, expected, "{since} ms after a success: {decision:?}");
+        }
     }
 }
 
