@@ -7,7 +7,7 @@ use super::{
     LabelData,
     address_lines::{AddressLines, SENDER_SIZES},
     element::Span,
-    font::{Weight, width},
+    font::{Weight, max_ascii_width, width},
     label_text,
     page::{Page, TextSlot, bold, fits_into, is_fully_shown, regular, span},
     text::{join, to_single_line},
@@ -117,9 +117,15 @@ const MAX_GAP_DOTS: u32 = 48;
 /// Returns `true` if the parts are certain to fit into one line. Parts that [`to_single_line`] might widen count as too
 /// long.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), max_width: u32) -> bool {
+    let fits = |dots: u32| dots + MAX_GAP_DOTS <= max_width;
+    // Most texts need not be measured. [`to_single_line`] makes no ASCII text longer.
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    if parts.iter().all(|part| part.is_ascii()) && fits(max_ascii_width(length, size)) {
+        return true;
+    }
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
-    parts.iter().all(is_plain) && dots + MAX_GAP_DOTS <= max_width
+    parts.iter().all(is_plain) && fits(dots)
 }
 
 /// An address with the lines reserved for it.

@@ -112,6 +112,14 @@ pub(crate) fn is_drawable(character: char) -> bool {
     glyph(Weight::Regular, character).id != NOTDEF
 }
 
+/// Maximum advance of an ASCII character in both faces, in font units.
+const MAX_ASCII_ADVANCE: u32 = UNITS_PER_EM * 4 / 5;
+
+/// Returns a width in dots that no ASCII text of so many characters exceeds, without measuring any.
+pub(super) fn max_ascii_width(length: usize, size: u32) -> u32 {
+    (length as u32).saturating_mul(MAX_ASCII_ADVANCE * size).div_ceil(UNITS_PER_EM)
+}
+
 /// Returns the width of `text` in dots, rounded up.
 pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
     let units: u32 = text.chars().map(|c| u32::from(glyph(weight, c).advance)).sum();
@@ -241,6 +249,16 @@ mod tests {
         for character in '\0'..'\u{3000}' {
             let missing = regular.glyph(character).id == NOTDEF;
             assert_eq!(missing, bold.glyph(character).id == NOTDEF, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn no_ascii_text_is_wider_than_its_length_allows() {
+        for (weight, character) in
+            (' '..='~').flat_map(|c| [Weight::Regular, Weight::Bold].map(|w| (w, c)))
+        {
+            let text = character.to_string().repeat(40);
+            assert!(width(&text, weight, 16) <= max_ascii_width(40, 16), "{character}");
         }
     }
 

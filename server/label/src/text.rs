@@ -7,12 +7,18 @@ use unicode_normalization::UnicodeNormalization;
 /// characters are removed.
 pub(super) fn to_single_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for character in text.nfc().filter(|c| !is_invisible(*c)) {
+    let add = |character: char| {
         if !character.is_whitespace() && !character.is_control() {
             line.push(character);
         } else if !line.is_empty() && !line.ends_with(' ') {
             line.push(' ');
         }
+    };
+    // ASCII characters, of which most texts consist, are composed and none is invisible.
+    if text.is_ascii() {
+        text.chars().for_each(add);
+    } else {
+        text.nfc().filter(|c| !is_invisible(*c)).for_each(add);
     }
     line.truncate(line.trim_end().len());
     line
@@ -33,6 +39,7 @@ mod tests {
     fn text_becomes_one_line_of_visible_characters() {
         let rows = [
             ("  a\r\n\tb \u{a0} c  ", "a b c"),
+            ("  a\r\n\tb \u{7f} c  ", "a b c"),
             ("Mun\u{303}oz", "Muñoz"),
             ("a\u{200B}b\u{202E}c\u{FEFF}", "abc"),
             ("\u{0}\u{1b}[31m", "[31m"),

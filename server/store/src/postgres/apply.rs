@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use parcelo_domain::{
-    Changes, Event, IdempotencyRecord, Millis, NewManifest, NewParcel, ParcelRowId, State, Step,
-    StoreOp, Tenant, activity::epoch_day, create::redraw_tracking_number, mail::NewMail, webhooks,
+    Changes, Event, IdempotencyRecord, Millis, NewManifest, NewParcel, ParcelRowId, Step, StoreOp,
+    Tenant, create::redraw_tracking_number, mail::NewMail, webhooks,
 };
 use tokio_postgres::types::ToSql;
 
@@ -214,16 +214,13 @@ impl<'a> Application<'a> {
         creates::insert_one(self.db, &self.generations, parcel).await
     }
 
-    /// Adds the count and the events of an inserted parcel. Returns `true` if a webhook event is among them. The
-    /// tenant's subscription must be loaded.
+    /// Adds the events of an inserted parcel, whose count is written. Returns `true` if a webhook event is among them.
+    /// The tenant's subscription must be loaded.
     pub(super) fn record_created(
         &mut self,
         (id, parcel): (i64, &NewParcel),
         origin: ChangeOrigin,
     ) -> bool {
-        let tenant = self.generations.storage_tenant_id(parcel.tenant);
-        let (day, state) = (epoch_day(parcel.created_at), State::LabelGenerated.number().into());
-        self.counts.add((tenant, day, state, parcel.country.as_str().to_owned()), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
         let events = |kinds| webhooks::creation_events(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, origin)

@@ -1,5 +1,6 @@
 //! The number of a tenant's parcels by day, state and country. A group inserts its changes, in rows that no other group
-//! touches; [`Store::merge_count_changes`] adds them to the totals. A count is the sum of both.
+//! touches; [`Store::merge_count_changes`] adds them to the totals. A count is the sum of both. The changes by new
+//! parcels are part of the statement that inserts the parcels (`creates.rs`).
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use super::{
 use crate::{StoreError, counts::TOTALS_LOCK};
 
 /// Inserts changes of counts.
-pub(super) const INSERT_CHANGES: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+const INSERT_CHANGES: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
 /// Adds a page of changes to the totals and deletes the changes. Returns their number, and the id of the last one.

@@ -1,4 +1,4 @@
-//! Inserts the orders of a group with one statement.
+//! Inserts the orders of a group, and what they change in the counts, with one statement.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{columns::environment_number, outbox::ChangeOrigin};
 
-/// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
-/// positions of the inserted rows, and their ids.
+/// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number, with their
+/// orders and the changes of counts. Returns the positions of the inserted rows, and their ids.
 pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parcel_rows') AS id, n.* \
      FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::text[], \
      $8::text[], $9::integer[], $10::smallint[], $11::bigint[], $12::text[], $13::text[]) WITH ORDINALITY AS n (tenant, \
@@ -24,8 +24,11 @@ pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parce
      SELECT id, 1, tenant, created_at, created_at, step_due, promised_day, 1, 2, environment, $14, step_index, country, \
      number, public_id, origin, destination, external_order_id FROM new ORDER BY place \
      ON CONFLICT (environment, upper(number)) DO NOTHING RETURNING id), \
-     written AS (INSERT INTO orders (parcel, order_json) SELECT id, order_json FROM new JOIN created USING (id)) \
-     SELECT place, id FROM new JOIN created USING (id)";
+     placed AS MATERIALIZED (SELECT new.* FROM new JOIN created USING (id)), \
+     written AS (INSERT INTO orders (parcel, order_json) SELECT id, order_json FROM placed), \
+     counted AS (INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+     SELECT tenant, floor(created_at / 86400000.0), $14, country, count(*) FROM placed GROUP BY 1, 2, 4) \
+     SELECT place, id FROM placed";
 
 /// Inserts one parcel and returns its id, or `None` if its number is taken.
 pub(super) async fn insert_one(

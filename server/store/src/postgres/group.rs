@@ -29,8 +29,8 @@ use crate::{CommitOutcome, outbox::ChangeOrigin, settlements, sql::Sql};
 /// if the answers of all statements were read and none prevents the commit.
 ///
 /// Statements that do not depend on each other's answers are sent together. So a group of creates of any size waits for
-/// PostgreSQL four times: to begin, to take its keys, to insert its parcels, and to write everything that follows from
-/// the insertions.
+/// PostgreSQL three times: to begin, to take its keys, and to insert its parcels. With webhooks it waits once more, to
+/// insert their events.
 pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
