@@ -27,10 +27,9 @@ pub fn tracking_record(
     now: Millis,
 ) -> TrackingRecord {
     let status = ParcelStatus::from(parcel.state);
-    let name = status.name(language).to_owned();
     let estimated = delivery::estimated_delivery(parcel.country, parcel.promised_day);
-    let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated)
-        .with_status_name(name);
+    let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated);
+    record.status.name(language).clone_into(&mut record.status_name);
     record.arrival = arrival(parcel, now);
     record.history = events
         .map(|events| events.iter().map(|event| Ok(history_entry(event, language))).collect());

@@ -1,7 +1,7 @@
 //! The format of public ids: a prefix for their kind, and a ULID.
 
 use parcelo_types::model::{LabelId, ManifestId, ParcelId};
-use ulid::Ulid;
+use ulid::{ULID_LEN, Ulid};
 
 /// Crockford's alphabet of base 32.
 pub const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -23,5 +23,5 @@ pub fn manifest_id(ulid: Ulid) -> ManifestId {
 
 /// Returns a public id: a prefix for its kind, and a ULID.
 pub fn public_id(kind: &str, ulid: Ulid) -> String {
-    format!("{kind}_{ulid}")
+    [kind, "_", &*ulid.array_to_str(&mut [0; ULID_LEN])].concat()
 }

@@ -80,7 +80,10 @@ pub use tracking_numbers::TrackingNumberGenerator;
     reason = "responses are structs of text and numbers, with text as keys"
 )]
 pub fn to_body(response: &impl serde::Serialize) -> Vec<u8> {
-    serde_json::to_vec(response).expect("a response can be serialized as JSON")
+    // Most responses fit, and are not moved while they are written.
+    let mut body = Vec::with_capacity(512);
+    serde_json::to_writer(&mut body, response).expect("a response can be serialized as JSON");
+    body
 }
 
 /// Writes a response's body as JSON, with its data in the envelope that has the request's id.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use parcelo_domain::{AccountRowId, Countries, Millis, ParcelRowId, TraceContext};
 use parcelo_types::{CountryCode, Environment};
+use rusqlite::types::ValueRef;
 
 use super::values::Value;
 
@@ -57,19 +58,19 @@ pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
 /// A type that columns are read as.
 pub(super) trait Column: Sized {
     /// Converts a value. Returns `None` if it does not fit.
-    fn from_value(value: Value) -> Option<Self>;
+    fn from_value(value: ValueRef<'_>) -> Option<Self>;
 }
 
 /// Implements [`Column`] for types of whole numbers, and for types that wrap one.
 macro_rules! integers {
     ($($number:ty),*; $($wrapper:ty),*) => {
         $(impl Column for $number {
-            fn from_value(value: Value) -> Option<Self> {
+            fn from_value(value: ValueRef<'_>) -> Option<Self> {
                 i64::from_value(value)?.try_into().ok()
             }
         })*
         $(impl Column for $wrapper {
-            fn from_value(value: Value) -> Option<Self> {
+            fn from_value(value: ValueRef<'_>) -> Option<Self> {
                 i64::from_value(value).map(Self)
             }
         })*
@@ -78,56 +79,62 @@ macro_rules! integers {
 integers!(i16, i32, u8, u16, u32, usize; Millis, ParcelRowId, AccountRowId);
 
 impl Column for i64 {
-    fn from_value(value: Value) -> Option<Self> {
-        if let Value::Integer(number) = value { Some(number) } else { None }
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        value.as_i64().ok()
     }
 }
 
 impl Column for bool {
-    fn from_value(value: Value) -> Option<Self> {
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
         i64::from_value(value).map(|number| number != 0)
     }
 }
 
 impl Column for String {
-    fn from_value(value: Value) -> Option<Self> {
-        if let Value::Text(text) = value { Some(text) } else { None }
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        value.as_str().ok().map(str::to_owned)
     }
 }
 
 impl Column for Vec<u8> {
-    fn from_value(value: Value) -> Option<Self> {
-        if let Value::Bytes(bytes) = value { Some(bytes) } else { None }
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        value.as_blob().ok().map(<[u8]>::to_vec)
     }
 }
 
 impl<const N: usize> Column for [u8; N] {
-    fn from_value(value: Value) -> Option<Self> {
-        Vec::from_value(value)?.try_into().ok()
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        value.as_blob().ok()?.try_into().ok()
     }
 }
 
 impl Column for TraceContext {
-    fn from_value(value: Value) -> Option<Self> {
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
         <[u8; 17]>::from_value(value).map(Self::from_bytes)
     }
 }
 
 impl Column for Value {
-    fn from_value(value: Value) -> Option<Self> {
-        Some(value)
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        Some(match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Text(_) => Self::Text(String::from_value(value)?),
+            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
+            ValueRef::Real(_) => return None,
+        })
     }
 }
 
 impl Column for Environment {
-    fn from_value(value: Value) -> Option<Self> {
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
         let number = u8::from_value(value)?;
         Self::ALL.into_iter().find(|known| environment_number(*known) == number)
     }
 }
 
 impl<T: Column> Column for Option<T> {
-    fn from_value(value: Value) -> Option<Self> {
-        if matches!(value, Value::Null) { Some(None) } else { T::from_value(value).map(Some) }
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        if matches!(value, ValueRef::Null) { Some(None) } else { T::from_value(value).map(Some) }
     }
 }

@@ -235,7 +235,7 @@ pub(super) async fn find_by_number<T>(
     read: impl Fn(&Row<'_>) -> SqlResult<T>,
 ) -> SqlResult<Option<T>> {
     let number = number.as_str().to_ascii_uppercase();
-    let params = params![columns::environment_number(environment), &number];
+    let params = params![columns::environment_number(environment), number];
     match db.first(sql, params, |row| read(row).map_err(|error| with_row_id(row, error))).await {
         Err(error) if error.is_page_error() => {
             let row = concat!("SELECT id FROM parcels ", by_number!());

@@ -69,17 +69,20 @@ impl Sql<'_> {
 
     /// Returns a statement in this engine's dialect: of each `{PostgreSQL's|SQLite's}` pair, the engine's own part.
     pub(super) fn in_dialect(self, sql: &str) -> Cow<'_, str> {
-        if !sql.contains('{') {
-            return Cow::Borrowed(sql);
-        }
-        let (mut translated, mut remaining) = (String::with_capacity(sql.len()), sql);
+        let (mut translated, mut remaining) = (String::new(), sql);
         while let Some((before, (both, after))) = remaining
             .split_once('{')
             .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
         {
+            if translated.capacity() == 0 {
+                translated.reserve(sql.len());
+            }
             let (postgres, sqlite) = both.split_once('|').unwrap_or((both, ""));
             translated.extend([before, if self.is_postgres() { postgres } else { sqlite }]);
             remaining = after;
+        }
+        if remaining.len() == sql.len() {
+            return Cow::Borrowed(sql);
         }
         translated.push_str(remaining);
         Cow::Owned(translated)
@@ -170,9 +173,17 @@ impl Sql<'_> {
         self,
         sql: &str,
         params: &[Value],
-        read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+        mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Option<T>> {
-        Ok(self.query_map(sql, params, read).await?.into_iter().next())
+        match self {
+            Self::Sqlite(db) => {
+                let mut statement = prepare_bound(db, &self.in_dialect(sql), params)?;
+                let mut rows = statement.raw_query();
+                rows.next()?.map(|row| read(&Row::Sqlite(row))).transpose()
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(self.query_map(sql, params, read).await?.into_iter().next()),
+        }
     }
 
     /// Returns the only row of a statement that always has one.
@@ -207,8 +218,11 @@ fn prepare_bound<'a>(
     params: &[Value],
 ) -> rusqlite::Result<rusqlite::CachedStatement<'a>> {
     let mut statement = db.prepare_cached(sql)?;
-    for (number, value) in (1..).zip(params) {
-        if let Some(index) = statement.parameter_index(&format!("${number}"))? {
+    // `SQLite` takes `$2` for a name, and gives it an index in the order of first use.
+    for index in 1..=statement.parameter_count() {
+        let name = statement.parameter_name(index).and_then(|name| name.strip_prefix('$'));
+        let number = name.and_then(|number| number.parse::<usize>().ok());
+        if let Some(value) = number.and_then(|number| params.get(number.checked_sub(1)?)) {
             statement.raw_bind_parameter(index, value)?;
         }
     }
@@ -234,21 +248,7 @@ pub(super) fn parameters<'p>(
 impl Row<'_> {
     /// Reads a column. A value that does not fit is an error of the row alone.
     pub(super) fn get<T: Column>(&self, column: usize) -> SqlResult<T> {
-        match self {
-            Self::Sqlite(row) => {
-                let value: ValueRef<'_> = row.get_ref(column)?;
-                let read = Value::from_sqlite(value).ok().and_then(T::from_value);
-                let wrong =
-                    || rusqlite::Error::InvalidColumnType(column, String::new(), value.data_type());
-                Ok(read.ok_or_else(wrong)?)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(row) => {
-                let value: Value = row.try_get(column).map_err(Failure::row)?;
-                let wrong = || Failure::row("a column holds another value than it should");
-                Ok(T::from_value(value).ok_or_else(wrong)?)
-            }
-        }
+        self.read(column, T::from_value)
     }
 
     /// Reads a column of text and parses it.
@@ -257,7 +257,8 @@ impl Row<'_> {
         column: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> SqlResult<T> {
-        parse(&self.get::<String>(column)?).map_err(|error| self.damaged(column, error))
+        let parsed = self.read(column, |value| value.as_str().ok().map(parse))?;
+        parsed.map_err(|error| self.damaged(column, error))
     }
 
     /// Reads a column of bytes and parses them.
@@ -266,7 +267,30 @@ impl Row<'_> {
         column: usize,
         parse: impl FnOnce(&[u8]) -> Result<T, E>,
     ) -> SqlResult<T> {
-        parse(&self.get::<Vec<u8>>(column)?).map_err(|error| self.damaged(column, error))
+        let parsed = self.read(column, |value| value.as_blob().ok().map(parse))?;
+        parsed.map_err(|error| self.damaged(column, error))
+    }
+
+    /// Converts the value of a column, in place. `convert` returns `None` for a value that does not fit.
+    fn read<T>(
+        &self,
+        column: usize,
+        convert: impl FnOnce(ValueRef<'_>) -> Option<T>,
+    ) -> SqlResult<T> {
+        match self {
+            Self::Sqlite(row) => {
+                let value = row.get_ref(column)?;
+                let wrong =
+                    || rusqlite::Error::InvalidColumnType(column, String::new(), value.data_type());
+                Ok(convert(value).ok_or_else(wrong)?)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(row) => {
+                let value: Value = row.try_get(column).map_err(Failure::row)?;
+                let wrong = || Failure::row("a column holds another value than it should");
+                Ok(convert(value.view()).ok_or_else(wrong)?)
+            }
+        }
     }
 
     /// Reads a column of JSON.

@@ -6,7 +6,7 @@ use std::error::Error;
 #[cfg(feature = "postgres")]
 use bytes::BytesMut;
 use parcelo_domain::{AccountRowId, Millis, ParcelRowId, TraceContext};
-use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 #[cfg(feature = "postgres")]
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
@@ -21,16 +21,14 @@ pub enum Value {
 }
 
 impl Value {
-    pub(crate) fn from_sqlite(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(match value {
-            ValueRef::Null => Self::Null,
-            ValueRef::Integer(number) => Self::Integer(number),
-            ValueRef::Text(text) => {
-                Self::Text(str::from_utf8(text).map_err(FromSqlError::other)?.to_owned())
-            }
-            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
-            ValueRef::Real(_) => return Err(FromSqlError::InvalidType),
-        })
+    /// Returns the value as `SQLite` gives the values of a row, from which columns of both engines are read.
+    pub(crate) fn view(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }
     }
 }
 
@@ -62,6 +60,7 @@ values! {
     yes: bool => Self::Integer(yes.into()),
     text: &str => Self::Text(text.to_owned()),
     text: &String => Self::Text(text.clone()),
+    text: String => Self::Text(text),
     bytes: &[u8] => Self::Bytes(bytes.to_vec()),
     bytes: &Vec<u8> => Self::Bytes(bytes.clone()),
     moment: Millis => Self::Integer(moment.0),
@@ -84,12 +83,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 
 impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Integer(number) => ValueRef::Integer(*number),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Bytes(bytes) => ValueRef::Blob(bytes),
-        }))
+        Ok(ToSqlOutput::Borrowed(self.view()))
     }
 }
 

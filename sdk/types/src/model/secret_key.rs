@@ -42,14 +42,14 @@ impl SecretKey {
         let parts = self.text.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(RANDOM));
         parts.is_some_and(|(random, check)| {
             random.bytes().all(|b| b.is_ascii_alphanumeric())
-                && check_characters(prefix, random) == check
+                && check_characters(prefix, random).eq(check.chars())
         })
     }
 
     /// Returns a key made from 32 random bytes, each encoded as one character.
     pub fn from_random(environment: Environment, prefix: &str, random: &[u8; RANDOM]) -> Self {
         let random: String = random.iter().map(|byte| base62(u32::from(*byte))).collect();
-        let check = check_characters(prefix, &random);
+        let check: String = check_characters(prefix, &random).collect();
         Self { text: format!("{prefix}{random}{check}").into(), environment }
     }
 
@@ -64,12 +64,12 @@ impl SecretKey {
     }
 }
 
-fn check_characters(prefix: &str, random: &str) -> String {
+fn check_characters(prefix: &str, random: &str) -> impl Iterator<Item = char> {
     let mut hash = crc32fast::Hasher::new();
     hash.update(prefix.as_bytes());
     hash.update(random.as_bytes());
     let crc = hash.finalize();
-    (0..CHECK).rev().map(|place| base62(crc / 62_u32.pow(place))).collect()
+    (0..CHECK).rev().map(move |place| base62(crc / 62_u32.pow(place)))
 }
 
 fn base62(number: u32) -> char {

@@ -22,6 +22,7 @@ pub struct TrackingRecord {
     /// The name of the current status, in the language of the response.
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
+    #[serde(serialize_with = "time::serialize_with_offset")]
     pub estimated_delivery: DateTime<FixedOffset>,
     /// The arrival that can be stated now; absent while no day can be promised.
     #[serde(

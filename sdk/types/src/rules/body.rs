@@ -39,8 +39,19 @@ pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
 /// Parses the body as JSON that borrows from the bytes.
 #[doc(hidden)]
 pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
+    // UTF-8 is checked once for the whole body, which costs a tenth of a check of each text. In a body that is not
+    // UTF-8, the parser finds the position of the fault.
+    match str::from_utf8(bytes) {
+        Ok(text) => parse(bytes, serde_json::Deserializer::from_str(text)),
+        Err(_) => parse(bytes, serde_json::Deserializer::from_slice(bytes)),
+    }
+}
+
+fn parse<'a>(
+    bytes: &'a [u8],
+    mut reader: serde_json::Deserializer<impl serde_json::de::Read<'a>>,
+) -> Result<Json<'a>, FieldFault> {
     let repeated = RefCell::new(None);
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
     let read = Reader { repeated: &repeated }.deserialize(&mut reader);
     let fault = match read.and_then(|value| reader.end().map(|()| value)) {
         Ok(json @ Json::Object(_)) => return Ok(json),

@@ -11,7 +11,7 @@ mod webhooks;
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use axum::{
-    Extension, Router,
+    Router,
     extract::{FromRequestParts, Path, Request, State},
     http::{StatusCode, header, request::Parts},
     middleware::{self, Next},
@@ -70,7 +70,7 @@ pub(super) fn area(api: &Api) -> Area {
 }
 
 async fn require_token(State(api): State<Api>, mut request: Request, next: Next) -> Response {
-    let token = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
+    let token = body::header_text(request.headers(), header::AUTHORIZATION);
     match api.service.authenticate_admin(token.as_deref()).await {
         Ok(id) => {
             request.extensions_mut().insert(Actor::Token(id));
@@ -95,8 +95,7 @@ impl FromRequestParts<Api> for AdminRequest {
     type Rejection = HttpRefusal;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, HttpRefusal> {
-        let id = Extension::<RequestId>::from_request_parts(parts, api).await;
-        let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
+        let id = RequestId::from_request_parts(parts, api).await?;
         let actor = parts.extensions.get::<Actor>().cloned().ok_or_else(Refusal::unavailable)?;
         let parameter = body::path_parameter(Path::from_request_parts(parts, api).await);
         let query = parts.uri.query().map(str::to_owned);

@@ -1,8 +1,13 @@
 //! Readers of a request's JSON body, query and path, in the order of checks (docs/api.md, Order of checks).
 
+use std::borrow::Cow;
+
 use axum::{
     extract::{Path, Request, rejection::PathRejection},
-    http::{HeaderMap, header},
+    http::{
+        HeaderMap, HeaderName,
+        header::{self, AsHeaderName},
+    },
 };
 use parcelo_domain::Refusal;
 use parcelo_types::{
@@ -74,16 +79,19 @@ pub fn has_content_type(headers: &HeaderMap, expected: &str) -> bool {
 
 /// Returns the language that `Accept-Language` prefers.
 pub fn preferred_language(headers: &HeaderMap) -> Language {
-    let languages = header_text(headers, header::ACCEPT_LANGUAGE.as_str());
-    Language::from_header(&languages.unwrap_or_default())
+    let Some(languages) = header_text(headers, header::ACCEPT_LANGUAGE) else {
+        return Language::default();
+    };
+    Language::from_header(&languages)
 }
 
 /// Returns the idempotency key in `X-Idempotency-Key`, or in `Idempotency-Key` as the IETF's draft defines it: with or
 /// without quotes, where spaces inside the quotes are part of the key. Two different keys are joined with a comma,
 /// which makes an invalid key.
 pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
-    let custom = header_text(headers, names::IDEMPOTENCY_KEY);
-    let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);
+    let custom = header_text(headers, const { HeaderName::from_static(names::IDEMPOTENCY_KEY) });
+    let standard =
+        header_text(headers, const { HeaderName::from_static(names::STANDARD_IDEMPOTENCY_KEY) });
     let custom = custom.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
     let standard = standard.map(|key| strip_quotes(key.trim()).to_owned());
     match (custom, standard.filter(|key| !key.is_empty())) {
@@ -100,10 +108,11 @@ fn strip_quotes(text: &str) -> &str {
 
 /// Returns a header's text. Values of a repeated header are joined with commas, as HTTP defines. For a key, the result
 /// is invalid, so that none of several keys is chosen silently.
-pub fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
+pub fn header_text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<Cow<'_, str>> {
     let values = headers.get_all(name).iter();
-    let texts: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-    (!texts.is_empty()).then(|| texts.join(","))
+    let mut texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let first = texts.next()?;
+    Some(texts.fold(first, |all, next| Cow::Owned(format!("{all},{next}"))))
 }
 
 /// Returns a query parameter; the last one if it is repeated.

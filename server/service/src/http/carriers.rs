@@ -17,7 +17,7 @@ use crate::service::Carrier;
 pub(super) async fn push(
     State(api): State<Api>,
     Extension(carrier): Extension<Carrier>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;

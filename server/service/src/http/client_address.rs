@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use axum::extract::Request;
+use axum::{extract::Request, http::HeaderName};
 use ipnet::IpNet;
 use parcelo_domain::access;
 
@@ -36,7 +36,8 @@ pub fn client_address(api: &Api, request: &Request) -> IpAddr {
         .extensions()
         .get::<PeerAddress>()
         .map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
-    let forwarded = request.headers().get_all("x-forwarded-for");
+    let name = const { HeaderName::from_static("x-forwarded-for") };
+    let forwarded = request.headers().get_all(name);
     // A line that is not UTF-8 is kept: dropping it would let a forged line take its place.
     let lines: Vec<_> =
         forwarded.iter().map(|line| String::from_utf8_lossy(line.as_bytes())).collect();

@@ -22,7 +22,7 @@ pub(super) const READY: &str = "/readyz";
 /// Handles GET /api/v1/health with the key's name and permissions.
 pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<super::response::RequestId>,
+    id: super::response::RequestId,
 ) -> Response {
     response::json_ok(&json!({
         "success": true,

@@ -24,7 +24,7 @@ use crate::service::{Caller, KeyedRequest, LabelBatch, LabelFile, WriteResponse}
 pub(super) async fn metadata(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let metadata = api.service.label_metadata(&caller, &body::path_parameter(path)).await?;
@@ -35,7 +35,7 @@ pub(super) async fn metadata(
 pub(super) async fn reprint(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<WriteResponse, HttpRefusal> {

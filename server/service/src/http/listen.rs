@@ -20,7 +20,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
 };
-use tower::ServiceExt;
+use tower::Service;
 
 use super::{
     client_address::PeerAddress,
@@ -267,14 +267,15 @@ fn serve_connection<S: ServerStream>(
     let (stream, hook) = S::open(stream);
     let state = Arc::new(ConnectionState::default());
     let stream = LingeringStream::new(stream, Arc::clone(&state));
-    let state_at_end = Arc::clone(&state);
+    // One count of references that only this connection has: for the one of `stop`, all connections would contend.
+    let shared = Arc::new((hook, stop, Arc::clone(&state)));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, hook, stop) = (routes.clone(), hook.clone(), stop.clone());
-        let state = Arc::clone(&state);
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(PeerAddress(peer.ip()));
+        let (answering, shared) = (routes.clone().call(request), Arc::clone(&shared));
         async move {
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(PeerAddress(peer.ip()));
-            let Ok(mut response) = routes.oneshot(request).await;
+            let (hook, stop, state) = &*shared;
+            let Ok(mut response) = answering.await;
             if response.extensions().get::<BodyNotDrained>().is_some() {
                 state.mark_unread();
             }
@@ -282,7 +283,7 @@ fn serve_connection<S: ServerStream>(
             if stop.is_stopping() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            S::release(&hook, response)
+            S::release(hook, response)
         }
     });
     let connection = http1::Builder::new()
@@ -297,7 +298,7 @@ fn serve_connection<S: ServerStream>(
     tokio::spawn(async move {
         // A client that disconnects is not an error of the server: it is counted, not logged.
         if let Err(fault) = connection.await {
-            slot.open_connections.count_bad_head(&fault, &state_at_end);
+            slot.open_connections.count_bad_head(&fault, &state);
         }
         drop(slot);
     });

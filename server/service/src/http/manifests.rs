@@ -16,7 +16,7 @@ use crate::service::{Caller, KeyedRequest, WriteResponse};
 pub(super) async fn submit(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     request: Request,
 ) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
@@ -29,7 +29,7 @@ pub(super) async fn submit(
 pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let manifest = api.service.get_manifest(&caller, &body::path_parameter(path)).await?;

@@ -1,15 +1,24 @@
 //! The middleware around every area: request id, caller and limit before the handler; then headers, a log line,
 //! metrics, and JSON for refusals, panics and timeouts. It knows no paths: areas differ only by their [`Policy`].
 
-use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, pin::pin, time::Duration};
+use std::{
+    any::Any,
+    convert::Infallible,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::{
-    extract::{MatchedPath, Request, State},
-    http::Method,
-    middleware::Next,
+    extract::{MatchedPath, Request},
+    http::{HeaderName, Method},
     response::{IntoResponse, Response},
+    routing::Route,
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use parcelo_domain::{
     Millis, Refusal, TraceContext,
     limit::{Admission, Quota},
@@ -17,6 +26,7 @@ use parcelo_domain::{
 use parcelo_system::clock::monotonic_now;
 use parcelo_types::{ErrorCode, Operation, internal::header as names};
 use tokio::time::{sleep, timeout};
+use tower::{Layer, Service};
 
 use super::{
     Api, HttpRefusal,
@@ -26,7 +36,7 @@ use super::{
     host,
     request_body::{self, SharedBody},
     request_ids::RequestIds,
-    response::{self, RequestId},
+    response,
 };
 use crate::service::{AnsweredRequest, Caller, Carrier, LimitSubject};
 
@@ -41,7 +51,6 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 type AdmissionResult = (Quota, Result<(), Refusal>);
 
 /// The middleware of one area.
-#[derive(Clone)]
 pub(super) struct AreaMiddleware {
     pub(super) api: Api,
     /// The listener that was called: an environment's, or the operators'.
@@ -49,40 +58,75 @@ pub(super) struct AreaMiddleware {
     pub(super) policy: Policy,
 }
 
-/// Passes a request to its handler, or refuses it.
-pub(super) async fn area_middleware(
-    State(area): State<AreaMiddleware>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let expects_continue = request_body::expects_continue(&request);
-    let (body, request) = SharedBody::split_from(request);
-    let response = area.handle(request, (body.as_ref(), next)).await;
-    match body {
-        // This comes last, because reading the rest of the body may take seconds that must not count as the handler's.
-        Some(body) => body.drain_or_close(expects_continue, response).await,
-        None => response,
+/// The layer that puts an area's middleware around its routes. `axum::middleware::from_fn` would copy the handler, with
+/// its state, and box it once more for each request.
+#[derive(Clone)]
+pub(super) struct AreaLayer(pub(super) Arc<AreaMiddleware>);
+
+impl Layer<Route> for AreaLayer {
+    type Service = AreaService;
+
+    fn layer(&self, route: Route) -> AreaService {
+        AreaService { area: Arc::clone(&self.0), route: Arc::new(route) }
+    }
+}
+
+/// A route behind its area's middleware.
+#[derive(Clone)]
+pub(super) struct AreaService {
+    area: Arc<AreaMiddleware>,
+    route: Arc<Route>,
+}
+
+impl Service<Request> for AreaService {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let Self { area, route } = self.clone();
+        async move { Ok(area.respond(request, &route).await) }.boxed()
     }
 }
 
 impl AreaMiddleware {
+    /// Passes a request to its handler, or refuses it.
+    async fn respond(&self, request: Request, route: &Route) -> Response {
+        let expects_continue = request_body::expects_continue(&request);
+        let (body, request) = SharedBody::split_from(request);
+        let response = self.handle(request, (body.as_ref(), route)).await;
+        match body {
+            // This comes last, because reading the rest of the body may take seconds that must not count as the
+            // handler's.
+            Some(body) => body.drain_or_close(expects_continue, response).await,
+            None => response,
+        }
+    }
+
     async fn handle(
         &self,
         mut request: Request,
-        (body, next): (Option<&SharedBody>, Next),
+        (body, route): (Option<&SharedBody>, &Route),
     ) -> Response {
         let (now, started) = (self.api.service.now(), monotonic_now());
-        let request_id = self.api.service.request_id(now);
-        let (method, path) = (request.method().clone(), route_pattern(&request));
-        let operation = self.operation(&method, path.as_deref());
+        let ids = RequestIds::new(self.api.service.request_id(now), request.headers());
+        // The pattern of the route, if there is one: the path itself may hold data that must not be logged.
+        let path = request.extensions().get::<MatchedPath>().cloned();
+        let path = path.as_ref().map(MatchedPath::as_str);
+        let method = request.method().clone();
+        let operation = self.operation(&method, path);
         let restyle = match &self.policy.style {
             ResponseStyle::Json => None,
             ResponseStyle::Custom(styling) => Some(styling(&self.api, &mut request)),
         };
         let client = client_address(&self.api, &request);
-        let ids = RequestIds::new(&request_id, request.headers());
-        let run = self.admit_and_run(request, (&request_id, client), (body, next));
+        let run = self.admit_and_run(request, client, (body, route));
         let (quota, key_id, response) = ids.clone().scope(run).await;
+        let request_id = &*ids.request;
         // The code is read before the area restyles the response, since a page does not contain it.
         let code =
             response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
@@ -95,13 +139,12 @@ impl AreaMiddleware {
             Some(restyle) => restyle(response),
             None => response,
         };
-        let mut response = response::render_refusal(response, &request_id);
-        response::set_common_headers(response.headers_mut(), &request_id, now, quota);
+        let mut response = response::render_refusal(response, request_id);
+        response::set_common_headers(response.headers_mut(), request_id, now, quota);
         let (status, listener, elapsed) =
             (response.status().as_u16(), self.listener, started.elapsed());
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        let (code, path) =
-            (code.map_or("", ErrorCode::code), path.as_deref().unwrap_or("(no route)"));
+        let (code, path) = (code.map_or("", ErrorCode::code), path.unwrap_or("(no route)"));
         let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
         /// The log line, at a level.
         macro_rules! log {
@@ -130,15 +173,19 @@ impl AreaMiddleware {
     async fn admit_and_run(
         &self,
         mut request: Request,
-        (request_id, client): (&str, IpAddr),
-        (body, next): (Option<&SharedBody>, Next),
+        client: IpAddr,
+        (body, route): (Option<&SharedBody>, &Route),
     ) -> (Quota, Option<String>, Response) {
         let (quota, admitted) = self.admit(&mut request, client).await;
         let key_id = key_id(&request);
         let response = match admitted {
             Ok(()) => {
-                request.extensions_mut().insert(RequestId(request_id.to_owned()));
-                with_timeouts(next.run(request), body).await
+                let handled = async move {
+                    let handling = route.clone().call(request);
+                    let Ok(response) = handling.await;
+                    response
+                };
+                with_timeouts(handled, body).await
             }
             Err(refusal) => HttpRefusal(refusal).into_response(),
         };
@@ -174,7 +221,7 @@ impl AreaMiddleware {
         check: Option<CallerCheck>,
     ) -> AdmissionResult {
         let (service, environment) = (&self.api.service, self.api.environment);
-        let key = header_text(request.headers(), names::API_KEY);
+        let key = header_text(request.headers(), const { HeaderName::from_static(names::API_KEY) });
         let caller = match service.authenticate(environment, key.as_deref()).await {
             Ok(caller) => Caller { trace: RequestIds::current_trace(), ..caller },
             Err(refusal) => return self.refuse_and_count(refusal, client),
@@ -244,11 +291,6 @@ impl AreaMiddleware {
         let (quota, admitted) = self.admit_anyone(limit, client);
         (quota, admitted.and(Err(refusal)))
     }
-}
-
-/// Returns the pattern of the route, if there is one: the path itself may hold data that must not be logged.
-fn route_pattern(request: &Request) -> Option<String> {
-    request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
 }
 
 /// Returns the id of the valid key that a request was sent with, by which the log shows who uses a leaked one.

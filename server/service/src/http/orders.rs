@@ -28,7 +28,7 @@ pub(super) async fn create(
 pub(super) async fn void(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     request: Request,
 ) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
@@ -41,7 +41,7 @@ pub(super) async fn void(
 pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let order = api.service.get_order(&caller, &body::path_parameter(path)).await?;

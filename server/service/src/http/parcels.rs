@@ -40,7 +40,7 @@ struct Meta {
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(RequestId(request_id)): Extension<RequestId>,
+    RequestId(request_id): RequestId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {

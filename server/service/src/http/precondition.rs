@@ -18,7 +18,7 @@ pub(super) enum Precondition {
 impl Precondition {
     /// Evaluates the headers for a file with this tag.
     pub(super) fn for_tag(headers: &HeaderMap, etag: &str) -> Self {
-        let header = |name: &HeaderName| body::header_text(headers, name.as_str());
+        let header = |name: &HeaderName| body::header_text(headers, name);
         let matches = |tag: &str| tag == "*" || tag == etag;
         // None of our tags contains a comma, so splitting at commas is enough.
         let tags =

@@ -1,6 +1,6 @@
 //! The ids of the request that a task handles, for the lines that it logs.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use parcelo_domain::TraceContext;
 
 tokio::task_local! {
@@ -17,12 +17,13 @@ pub struct RequestIds {
 }
 
 impl RequestIds {
-    pub(super) fn new(request: &str, headers: &HeaderMap) -> Self {
-        let mut parents = headers.get_all(TraceContext::HEADER).iter();
+    pub(super) fn new(request: String, headers: &HeaderMap) -> Self {
+        let name = const { HeaderName::from_static(TraceContext::HEADER) };
+        let mut parents = headers.get_all(name).iter();
         // Two would name two callers: as with an invalid one, the request has no trace.
         let parent = parents.next().filter(|_| parents.next().is_none());
         let trace = parent.and_then(|value| value.to_str().ok()).and_then(TraceContext::parse);
-        Self { request: request.to_owned(), trace }
+        Self { request, trace }
     }
 
     /// Runs a part of the request's work.
@@ -53,7 +54,7 @@ mod tests {
                 let parent = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{span:016x}-01");
                 headers.append(TraceContext::HEADER, parent.parse().unwrap());
             }
-            let ids = RequestIds::new("req_1", &headers);
+            let ids = RequestIds::new("req_1".to_owned(), &headers);
             assert_eq!(ids.trace.is_some(), is_traced, "{count} headers");
         }
     }

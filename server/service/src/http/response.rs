@@ -1,10 +1,16 @@
 //! Converts results and refusals to HTTP responses.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    cell::RefCell,
+    future::ready,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use askama::Template;
 use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    body::Body,
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use parcelo_domain::{Millis, Refusal, limit::Quota, to_body};
@@ -14,11 +20,28 @@ use parcelo_types::{
 };
 use serde::Serialize;
 
+use super::request_ids::RequestIds;
 use crate::service::WriteResponse;
 
-/// The request's id, for responses that include it; the middleware adds it to each request.
+/// Maximum number of headers for which a response has room from the start: more than most have. A map that grows moves
+/// them all.
+const MAX_USUAL_HEADERS: usize = 12;
+
+/// The request's id, for handlers whose response includes it.
 #[derive(Debug, Clone)]
 pub struct RequestId(pub(super) String);
+
+impl<S> FromRequestParts<S> for RequestId {
+    type Rejection = HttpRefusal;
+
+    fn from_request_parts(
+        _: &mut Parts,
+        _: &S,
+    ) -> impl Future<Output = Result<Self, HttpRefusal>> + Send {
+        let id = RequestIds::read_current(|ids| Self(ids.request.clone()));
+        ready(id.ok_or_else(|| HttpRefusal::from(ErrorCode::InternalError)))
+    }
+}
 
 /// A refusal as a response; the middleware adds the request's id and writes the body.
 #[derive(Debug, Clone)]
@@ -79,7 +102,7 @@ pub fn with_request_id(response: Response, request_id: &str) -> Response {
 fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
-    headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
+    headers.insert(const { HeaderName::from_static(names::REQUEST_ID) }, id);
 }
 
 /// The last Unix second that a date in a header can express, because its year has four digits.
@@ -99,11 +122,39 @@ pub(super) fn set_common_headers(
     quota: Quota,
 ) {
     set_request_id(headers, request_id);
-    let date = HeaderValue::from_str(&http_date(now)).unwrap_or(HeaderValue::from_static(""));
+    let [date, limit, reset] = values_of_second(now, quota);
     headers.insert(header::DATE, date);
-    headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
-    headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
-    headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());
+    headers.insert(const { HeaderName::from_static(names::RATE_LIMIT) }, limit);
+    let remaining = header_value(quota.remaining.to_string());
+    headers.insert(const { HeaderName::from_static(names::RATE_REMAINING) }, remaining);
+    headers.insert(const { HeaderName::from_static(names::RATE_RESET) }, reset);
+}
+
+/// Returns the values of the date, the limit and its reset, which most responses of a second share.
+fn values_of_second(now: Millis, quota: Quota) -> [HeaderValue; 3] {
+    /// The second, the limit and the reset of a thread's last response, with the three values.
+    type LastValues = ((i64, u32, i64), [HeaderValue; 3]);
+    thread_local! {
+        static LAST: RefCell<LastValues> = const {
+            RefCell::new(((i64::MIN, 0, 0), [const { HeaderValue::from_static("") }; 3]))
+        };
+    }
+    let key = (now.second(), quota.limit, quota.reset);
+    LAST.with_borrow_mut(|(last, values)| {
+        if *last != key {
+            *last = key;
+            *values = [
+                header_value(http_date(now)),
+                header_value(quota.limit.to_string()),
+                header_value(quota.reset.to_string()),
+            ];
+        }
+        values.clone()
+    })
+}
+
+fn header_value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 impl IntoResponse for WriteResponse {
@@ -113,7 +164,7 @@ impl IntoResponse for WriteResponse {
             Self::Done(body) => json(StatusCode::OK, body),
             Self::Replayed(body) => {
                 let mut response = json(StatusCode::OK, body);
-                let name = HeaderName::from_static(names::IDEMPOTENT_REPLAYED);
+                let name = const { HeaderName::from_static(names::IDEMPOTENT_REPLAYED) };
                 response.headers_mut().insert(name, HeaderValue::from_static("true"));
                 response
             }
@@ -154,12 +205,28 @@ pub fn render(page: &impl Template) -> Result<String, HttpRefusal> {
 }
 
 fn json(status: StatusCode, body: Vec<u8>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.reserve(MAX_USUAL_HEADERS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_responses_share_follow_the_second_the_limit_and_its_reset() {
+        let table =
+            [(0, 50, 1), (999, 50, 1), (1_000, 50, 1), (1_000, 50, 2), (1_000, 60, 2), (0, 50, 1)];
+        for (now, limit, reset) in table {
+            let values = values_of_second(Millis(now), Quota { limit, remaining: 7, reset });
+            let expected = [http_date(Millis(now)), limit.to_string(), reset.to_string()];
+            assert_eq!(values.map(|value| value.to_str().unwrap().to_owned()), expected);
+        }
+    }
 
     #[test]
     fn http_dates_stay_within_four_digit_years() {

@@ -1,6 +1,8 @@
 //! Every route of an environment's API, by area. Those of the operators' listener are in `parcelo-process`.
 
-use axum::{Router, middleware, routing::get};
+use std::sync::Arc;
+
+use axum::{Router, routing::get};
 use parcelo_types::{ErrorCode, Operation};
 use url::Url;
 
@@ -10,7 +12,7 @@ use super::{
     Api, HttpRefusal,
     area::{AddressLimit, Area, Policy, Principal, not_found},
     carriers, health, labels, legacy, manifests,
-    middleware::{AreaMiddleware, area_middleware},
+    middleware::{AreaLayer, AreaMiddleware},
     openapi, orders, parcels, public, sandbox, tracking,
 };
 
@@ -82,7 +84,7 @@ pub fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, a
             .method_not_allowed_fallback(|| async {
                 HttpRefusal::from(ErrorCode::MethodNotAllowed)
             })
-            .layer(middleware::from_fn_with_state(area, area_middleware))
+            .layer(AreaLayer(Arc::new(area)))
     };
     let all = areas.into_iter().map(behind_middleware);
     all.fold(Router::new(), Router::merge).with_state(api)

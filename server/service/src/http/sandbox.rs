@@ -12,7 +12,7 @@ use crate::service::Caller;
 pub(super) async fn reset(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
 ) -> Result<Response, HttpRefusal> {
     Ok(response::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }

@@ -2,8 +2,7 @@
 
 use axum::{
     Extension,
-    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::HeaderMap,
+    extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
 };
 
@@ -20,13 +19,12 @@ pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
+    request: Request,
 ) -> Result<Response, HttpRefusal> {
     let number = body::path_parameter(path);
-    let text = body::query_parameter(query.as_deref(), HISTORY);
+    let text = body::query_parameter(request.uri().query(), HISTORY);
     let with_history = body::parse_bool(text.as_deref(), HISTORY);
-    let language = body::preferred_language(&headers);
+    let language = body::preferred_language(request.headers());
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(response::json_ok(&record))
 }
@@ -35,7 +33,7 @@ pub(super) async fn get(
 pub(super) async fn batch(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let language = body::preferred_language(request.headers());

@@ -119,7 +119,7 @@ impl KeyIndex {
     /// Returns `true` if no row that this process knows holds the key. [`KeyIndex::catch_up`] reads the other rows.
     pub(super) fn is_absent(&self, key: &RecordKey) -> bool {
         // In this order, because rows are added to the runs before they leave the map.
-        self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
+        !self.map.contains(KeyPart::from(key)) && self.last_run() == 0
     }
 
     /// Returns the rows that may hold the key, newest first.

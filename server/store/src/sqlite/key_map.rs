@@ -60,6 +60,12 @@ impl KeyMap {
         Self { tables, hasher: RandomState::new() }
     }
 
+    /// Returns `true` if a row may hold the key.
+    pub(super) fn contains(&self, key: KeyPart) -> bool {
+        let (table, tag) = self.lock_table(key);
+        table.find(self.hash(tag), |entry| entry.tag == tag).is_some()
+    }
+
     /// Returns the rows that may hold the key, newest first.
     pub(super) fn rows(&self, key: KeyPart) -> Vec<i64> {
         let (table, tag) = self.lock_table(key);

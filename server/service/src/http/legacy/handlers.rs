@@ -56,7 +56,7 @@ pub(super) async fn create(
 pub(super) async fn cancel(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<RequestId>,
+    id: RequestId,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
