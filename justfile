@@ -60,9 +60,9 @@ torture-long:
     just torture --store postgres --seconds 3600 --writes 260000 --kills 200 --orders 256 --calm 800
 
 # Five minutes of `just torture`, whose figures become a line of docs/torture.tsv; slices 1 to 4 of a seed are 20 minutes.
-torture-slice seed slice:
+torture-slice seed slice *options:
     cargo build --profile costs -p parcelo-server -p torture
-    tests/torture/slice.sh {{seed}} {{slice}}
+    tests/torture/slice.sh {{seed}} {{slice}} {{options}}
 
 # Whether the checker of `just torture` agrees with stateright's on 50,000 histories.
 torture-checker:

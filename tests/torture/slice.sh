@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Five minutes of faults on PostgreSQL, whose figures become a line of docs/torture.tsv: `slice.sh SEED SLICE`.
+# Five minutes of faults on PostgreSQL, whose figures become a line of docs/torture.tsv: `slice.sh SEED SLICE [OPTIONS]`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=$(($1 * 100 + $2)) seconds=300 result=0
+shift 2
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-target/costs/torture --server target/costs/parcelo-server --seed "$seed" --seconds "$seconds" |
+target/costs/torture --server target/costs/parcelo-server --seed "$seed" --seconds "$seconds" "$@" |
     tee "$output" || result=$?
 # A run that did not reach its end has no line.
 awk -v OFS='\t' -v run="$(date -u +%F)\t$(git rev-parse --short HEAD)\t$seed\t$seconds" '

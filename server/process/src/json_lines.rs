@@ -1,9 +1,12 @@
 //! The format of the log for machines: the JSON of `tracing_subscriber`, in less time. That one builds a map for each
 //! line and checks the UTF-8 of each piece, which took a fifth of the time of a short request.
 
-use std::fmt::{self, Write};
+use std::{
+    cell::RefCell,
+    fmt::{self, Write},
+};
 
-use chrono::{DateTime, Datelike, Timelike};
+use chrono::DateTime;
 use parcelo_service::http::RequestIds;
 use parcelo_system::clock::{Clock, SystemClock};
 use tracing::{
@@ -56,30 +59,24 @@ where
 
 /// Writes the time of now in UTC, to the millisecond.
 fn push_time(line: &mut String) {
-    let Some(now) = DateTime::from_timestamp_millis(SystemClock.now().0) else { return };
-    let (date, time) = (now.date_naive(), now.time());
-    push_digits(line, date.year().unsigned_abs(), 4);
-    for (separator, number) in [
-        ('-', date.month()),
-        ('-', date.day()),
-        ('T', time.hour()),
-        (':', time.minute()),
-        (':', time.second()),
-    ] {
-        line.push(separator);
-        push_digits(line, number, 2);
+    thread_local! {
+        /// The second of the thread's last line, and its text.
+        static LAST: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
     }
-    line.push('.');
-    push_digits(line, now.timestamp_subsec_millis(), 3);
-    line.push('Z');
-}
-
-/// Writes a number with at least so many digits, with leading zeros.
-fn push_digits(line: &mut String, number: u32, digits: usize) {
+    let now = SystemClock.now();
+    LAST.with_borrow_mut(|(second, text)| {
+        if *second != now.second() {
+            *second = now.second();
+            let time = DateTime::from_timestamp(*second, 0).unwrap_or_default();
+            *text = time.format("%Y-%m-%dT%H:%M:%S.").to_string();
+        }
+        line.push_str(text);
+    });
     let mut buffer = itoa::Buffer::new();
-    let written = buffer.format(number);
-    line.push_str("0000".get(written.len()..digits).unwrap_or_default());
-    line.push_str(written);
+    let millis = buffer.format(now.0.rem_euclid(1_000));
+    line.push_str("000".get(millis.len()..).unwrap_or_default());
+    line.push_str(millis);
+    line.push('Z');
 }
 
 /// A line to which the object of fields is written. Names of fields are Rust's, so they need no escapes.

@@ -145,14 +145,14 @@ impl AreaMiddleware {
             (response.status().as_u16(), self.listener, started.elapsed());
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let (code, path) = (code.map_or("", ErrorCode::code), path.unwrap_or("(no route)"));
-        let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
         /// The log line, at a level.
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(
-                    request_id, trace_id = ids.trace.map(TraceContext::id), listener, %client,
-                    key_id = key_id.as_deref(),
-                    method = logged_method(&method), path, status, code, micros, "answered"
+                    { request_id, trace_id = ids.trace.map(TraceContext::id), listener,
+                      client = self.logged_client(client), key_id = key_id.as_deref(),
+                      method = logged_method(&method), path, status, code, micros },
+                    "answered"
                 )
             };
         }
@@ -190,6 +190,10 @@ impl AreaMiddleware {
             Err(refusal) => HttpRefusal(refusal).into_response(),
         };
         (quota, key_id, response)
+    }
+
+    fn logged_client(&self, address: IpAddr) -> String {
+        LoggedClient { address, is_person: self.policy.is_public_page() }.text()
     }
 
     /// Returns the name of the request in metrics. It is from a closed list, so that no caller can add a time series.
