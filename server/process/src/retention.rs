@@ -8,6 +8,7 @@ use std::{
 
 use chrono::NaiveDateTime;
 use parcelo_domain::Millis;
+use parcelo_system::clock::{Clock, SystemClock};
 
 use super::Failure;
 
@@ -46,7 +47,9 @@ impl<'f> BackupFolder<'f> {
     ) -> Result<Vec<String>, Failure> {
         let failed = |path: &Path, source| Failure::OldBackups { path: path.to_owned(), source };
         let all = self.list().map_err(|error| failed(self.folder, error))?;
-        let old = oldest(all, newest, keep);
+        // A backup that another run has made meanwhile is later, but not of a wrong clock.
+        let now = self.new_file(SystemClock.now());
+        let old = oldest(all, newest, newest.max(&now), keep);
         for file in &old {
             fs::remove_file(file).map_err(|error| failed(file, error))?;
         }
@@ -75,12 +78,13 @@ impl<'f> BackupFolder<'f> {
     }
 }
 
-/// Returns the backups of a folder to delete, so that `keep` are left. `newest` is the one just made.
-fn oldest(mut all: Vec<PathBuf>, newest: &Path, keep: NonZeroUsize) -> Vec<PathBuf> {
+/// Returns the backups of a folder to delete, so that `keep` are left. `newest` is the one just made, and `now` the
+/// latest name that the present time allows.
+fn oldest(mut all: Vec<PathBuf>, newest: &Path, now: &Path, keep: NonZeroUsize) -> Vec<PathBuf> {
     all.retain(|file| file != newest);
-    // A backup with a later name than the one just made is from before the clock was set back. It goes before all
+    // A backup with a later name than the present time's is from before the clock was set back. It goes before all
     // others, or it would take the place of a newer one at every backup until the time in its name.
-    all.sort_by_key(|file| (file.as_path() < newest, file.clone()));
+    all.sort_by_key(|file| (file.as_path() <= now, file.clone()));
     all.truncate((all.len() + 1).saturating_sub(keep.get()));
     all
 }
@@ -112,7 +116,8 @@ mod tests {
         ];
         for (all, newest, keep, expected) in table {
             let files = |years: &[i64]| years.iter().copied().map(file).collect::<Vec<_>>();
-            let deleted = oldest(files(all), &file(newest), NonZeroUsize::new(keep).unwrap());
+            let (newest_file, keep) = (file(newest), NonZeroUsize::new(keep).unwrap());
+            let deleted = oldest(files(all), &newest_file, &newest_file, keep);
             assert_eq!(deleted, files(expected), "{all:?}, {newest} is new, {keep} are kept");
         }
     }

@@ -43,7 +43,7 @@ fn describe(file: &str, report: &FileReport) -> String {
     let mut lines =
         vec![format!("{file}: {bytes} bytes, {checked_records} idempotency records looked up")];
     let filled = tables.iter().filter(|(_, rows)| *rows > 0);
-    lines.extend(filled.map(|(table, rows)| format!("{table:<24}{rows}")));
+    lines.extend(filled.map(|(table, rows)| format!("{table:<23} {rows}")));
     lines.extend(report.set_aside().map(|(table, rows)| {
         format!(
             "{table}: a start found this list of idempotency keys damaged, set it aside (rows: {rows}) and wrote it again. \

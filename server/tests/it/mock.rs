@@ -319,7 +319,7 @@ fn a_wrong_scenario_file_is_refused_with_its_place() {
         ("{\n", "line 2 column", "EOF"),
         ("[]", "scenario: ", "must be a JSON object"),
         (r#"{ "keys": [{}, []] }"#, "keys[1]: ", "must be an object"),
-        (r#"{ "parcels": [{ "number": "1" }] }"#, "parcels[0]: ", "`trackingNumber`"),
+        (r#"{ "parcels": [{ "number": "1" }] }"#, "parcels[0].number: ", "`trackingNumber`"),
         (
             r#"{ "parcels": [{ "trackingNumber": "odd" }] }"#,
             "parcels[0].tracking",

@@ -90,7 +90,11 @@ async fn a_further_server_with_a_wrong_scenario_is_refused() {
         (json!({ "parcels": parcel("SB-NORMAL-0001") }), "scenario.parcels"),
         (json!({ "keys": [{}, []] }), "scenario.keys[1]"),
         (json!({ "faults": [["Health", 1]] }), "scenario.faults[0]"),
-        (json!({ "webhooks": [{ "reply": 503 }] }), "scenario.webhooks[0]"),
+        (json!({ "webhooks": [{ "reply": 503 }] }), "scenario.webhooks[0].reply"),
+        (json!({ "clock": 5 }), "scenario.clock"),
+        (json!({ "parcels": [{ "country": 1 }] }), "scenario.parcels[0].country"),
+        (json!({ "parcels": [{}] }), "scenario.parcels[0]"),
+        (json!({ "faults": [{ "nth": "1", "fault": "reset" }] }), "scenario.faults[0].nth"),
     ] {
         let refused = start_further(&server, &json!({ "scenario": scenario })).await;
         assert_eq!(refused.refusal(), (400, "VALIDATION_FAILED"), "{scenario}");

@@ -257,6 +257,8 @@ fn check_calls(scenario: &Value) -> Result<(), ScenarioError> {
         return Err(ScenarioError(vec![FieldFault::new(WHOLE, FaultCode::InvalidFormat, texts)]));
     }
     let faults = [
+        text_faults(scenario, "$schema"),
+        text_faults(scenario, "clock"),
         list_faults::<WantedKey>(scenario, "keys"),
         list_faults::<WantedParcel>(scenario, "parcels"),
         list_faults::<WantedInbox>(scenario, "webhooks"),
@@ -266,31 +268,55 @@ fn check_calls(scenario: &Value) -> Result<(), ScenarioError> {
     if faults.is_empty() { Ok(()) } else { Err(ScenarioError(faults)) }
 }
 
+/// Returns the fault of a member that is a text, if it is there.
+fn text_faults(scenario: &Value, name: &str) -> Vec<FieldFault> {
+    match scenario.get(name) {
+        None | Some(Value::Null | Value::String(_)) => Vec::new(),
+        Some(_) => {
+            let es = format!("{name} debe ser un texto");
+            vec![wrong_shape(name, format!("{name} must be a string"), es)]
+        }
+    }
+}
+
 /// Returns the faults of one of the lists of calls.
 fn list_faults<T: DeserializeOwned>(scenario: &Value, list: &str) -> Vec<FieldFault> {
-    let invalid = |place: &str, en: String, es: String| {
-        FieldFault::new(place, FaultCode::InvalidFormat, (en, es))
-    };
     let calls = match scenario.get(list) {
         None => return Vec::new(),
         Some(Value::Array(calls)) => calls,
         Some(_) => {
-            let (en, es) =
-                (format!("{list} must be an array"), format!("{list} debe ser un arreglo"));
-            return vec![invalid(list, en, es)];
+            let es = format!("{list} debe ser un arreglo");
+            return vec![wrong_shape(list, format!("{list} must be an array"), es)];
         }
     };
-    let fault = |(index, call): (usize, &Value)| {
-        let place = format!("{list}[{index}]");
-        if !call.is_object() {
-            let en = format!("{place} must be an object");
-            return Some(invalid(&place, en, format!("{place} debe ser un objeto")));
-        }
-        let error = T::deserialize(call).err()?;
+    let places = (0..).map(|index: usize| format!("{list}[{index}]"));
+    places.zip(calls).flat_map(|(place, call)| call_faults::<T>(&place, call)).collect()
+}
+
+/// Returns the faults of a call. Serde names neither the member nor a second fault, so each member is read alone.
+fn call_faults<T: DeserializeOwned>(place: &str, call: &Value) -> Vec<FieldFault> {
+    let Some(members) = call.as_object() else {
+        let es = format!("{place} debe ser un objeto");
+        return vec![wrong_shape(place, format!("{place} must be an object"), es)];
+    };
+    let Err(error) = T::deserialize(call) else { return Vec::new() };
+    let fault = |place: &str, error: String| {
         let es = format!("{place} no se puede leer: revise los nombres y valores de sus campos");
-        Some(invalid(&place, error.to_string(), es))
+        wrong_shape(place, error, es)
     };
-    calls.iter().enumerate().filter_map(fault).collect()
+    let own = members.iter().filter_map(|(name, value)| {
+        let mut alone = Map::new();
+        alone.insert(name.clone(), value.clone());
+        let error = T::deserialize(Value::Object(alone)).err()?.to_string();
+        // A member that is sound lacks only the others.
+        (!error.starts_with("missing field")).then(|| fault(&format!("{place}.{name}"), error))
+    });
+    let own: Vec<_> = own.collect();
+    if own.is_empty() { vec![fault(place, error.to_string())] } else { own }
+}
+
+fn wrong_shape(place: &str, en: String, es: String) -> FieldFault {
+    FieldFault::new(place, FaultCode::InvalidFormat, (en, es))
 }
 
 /// Parses a clock as the command line names it.
