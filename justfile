@@ -76,6 +76,10 @@ crash *arguments:
 breakages *names:
     tests/breakages/run.sh {{names}}
 
+# Small changes to a crate, or a part of it such as 0/8, each of which one of its tests must notice; needs cargo-mutants.
+mutants crate shard="0/1":
+    tests/mutants.sh {{crate}} {{shard}}
+
 # Looks for an input that breaks a target, guided by coverage; `ls tests/fuzz/corpus` lists the targets.
 fuzz target seconds="60" *options:
     tests/fuzz/run.sh {{target}} {{seconds}} {{options}}
