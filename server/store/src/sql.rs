@@ -69,20 +69,17 @@ impl Sql<'_> {
 
     /// Returns a statement in this engine's dialect: of each `{PostgreSQL's|SQLite's}` pair, the engine's own part.
     pub(super) fn in_dialect(self, sql: &str) -> Cow<'_, str> {
-        let (mut translated, mut remaining) = (String::new(), sql);
+        if !sql.contains('{') {
+            return Cow::Borrowed(sql);
+        }
+        let (mut translated, mut remaining) = (String::with_capacity(sql.len()), sql);
         while let Some((before, (both, after))) = remaining
             .split_once('{')
             .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
         {
-            if translated.capacity() == 0 {
-                translated.reserve(sql.len());
-            }
             let (postgres, sqlite) = both.split_once('|').unwrap_or((both, ""));
             translated.extend([before, if self.is_postgres() { postgres } else { sqlite }]);
             remaining = after;
-        }
-        if remaining.len() == sql.len() {
-            return Cow::Borrowed(sql);
         }
         translated.push_str(remaining);
         Cow::Owned(translated)

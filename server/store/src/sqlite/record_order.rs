@@ -7,7 +7,7 @@ use rusqlite::{Connection, ffi};
 /// Statement that returns `true` if the rows on either side of a missing row are each other's neighbours and can be found.
 /// In a sound table they are. `SQLite` finds a row through the pages above it and its neighbours through the pages beside
 /// it, and the two disagree about a misplaced page: a copy shows in the order of its rows, and pages that have changed
-/// places show in rows that are not found where they belong. A row of another table, whose second column is no blob,
+/// places show in rows that are not found where they belong. A row of another table, whose second column is not a blob,
 /// counts as the missing row. It is one statement because other processes may commit rows between two.
 const IS_IN_ORDER: &str = "WITH beside (previous, next) AS (SELECT \
      (SELECT iif(typeof(key) = 'blob', id, ?1) FROM idempotency WHERE id < ?1 ORDER BY id DESC LIMIT 1), \
