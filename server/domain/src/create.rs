@@ -125,3 +125,84 @@ fn new_parcel(
 fn city_and_country(city: &str, country: CountryCode) -> String {
     format!("{city}, {country}")
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{AccountRowId, Step, sample};
+
+    const NOW: Millis = Millis(1_768_057_500_000);
+
+    fn secrets() -> Secrets {
+        Secrets::derive(&[1; 32])
+    }
+
+    fn site() -> Site {
+        Site::new(Environment::Sandbox, "https://sandbox.example")
+    }
+
+    /// Creates the example's order with this tracking number, or with a generated one. Each draw is another number.
+    pub(crate) fn created(tracking_number: Option<&str>) -> (NewParcel, IdempotencyRecord) {
+        let draws = AtomicU8::new(0);
+        let random = move || [draws.fetch_add(1, Ordering::Relaxed); 5];
+        let numbers = Arc::new(TrackingNumberGenerator::new(Box::new(random), secrets()));
+        let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
+        order.tracking_number = tracking_number.map(|text| TrackingNumber::parse(text).unwrap());
+        let (site, secrets) = (site(), secrets());
+        let creation = OrderCreation {
+            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
+            order,
+            warnings: Vec::new(),
+            idempotency: (RecordKey([1; 16]), [7; 32]),
+            site: &site,
+            secrets: &secrets,
+            numbers: &numbers,
+        };
+        let changes = create(creation, Ulid::nil(), NOW);
+        let Some(StoreOp::InsertParcel(parcel)) = changes.ops.into_iter().next() else {
+            panic!("the first operation creates the parcel")
+        };
+        (*parcel, changes.idempotency_record.unwrap())
+    }
+
+    #[test]
+    fn a_new_parcel_has_its_places_its_label_and_its_first_step() {
+        let (parcel, record) = created(Some("SB-SUCCESS-0001"));
+        assert_eq!((&*parcel.origin, &*parcel.destination), ("Miami, US", "Quito, EC"));
+        let first = Step { index: 0, due: NOW.plus(5 * Millis::MINUTE) };
+        assert_eq!(parcel.step, Some(first));
+        let response: Value = serde_json::from_slice(&record.body).unwrap();
+        assert_eq!(response["parcel"]["id"], "par_00000000000000000000000000");
+        // The signature was computed with Python's hmac.
+        let link = "https://sandbox.example/files/SB-SUCCESS-0001.pdf?sig=yekTsAbV08rLQ8nhFuBgcg";
+        assert_eq!(response["parcel"]["labelUrl"], link);
+    }
+
+    #[test]
+    fn a_taken_number_is_redrawn_seven_times_in_the_parcel_and_its_response() {
+        let (mut parcel, mut record) = created(None);
+        let mut numbers = vec![parcel.tracking_number.clone()];
+        while redraw_tracking_number(&mut parcel, Some(&mut record)) {
+            let number = parcel.tracking_number.clone();
+            assert!(!numbers.contains(&number), "{number} again");
+            let response: CreatedOrder = serde_json::from_slice(&record.body).unwrap();
+            assert_eq!(response.parcel.tracking_number, number);
+            let link = site().label_url(&secrets(), &number, parcel.id);
+            assert_eq!(response.parcel.label_url.unwrap().as_str(), link);
+            numbers.push(number);
+        }
+        assert_eq!(numbers.len(), 8);
+    }
+
+    #[test]
+    fn a_number_that_the_caller_chose_is_not_replaced() {
+        let (mut parcel, mut record) = created(Some("SB-SUCCESS-0001"));
+        let before = record.clone();
+        assert!(!redraw_tracking_number(&mut parcel, Some(&mut record)));
+        assert_eq!((parcel.tracking_number.as_str(), record), ("SB-SUCCESS-0001", before));
+    }
+}

@@ -299,4 +299,11 @@ mod tests {
         };
         assert_eq!(format!("{new:?}"), "NewCredential { id: \"key_1\", .. }");
     }
+
+    #[test]
+    fn all_countries_are_a_star_and_others_are_listed() {
+        assert_eq!(Countries::All.to_wire(), ["*"]);
+        let some = Countries::Only(vec![CountryCode::MX, CountryCode::EC]);
+        assert_eq!(some.to_wire(), ["MX", "EC"]);
+    }
 }

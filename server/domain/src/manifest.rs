@@ -208,3 +208,139 @@ fn mixed_destinations_warning() -> Warning {
     );
     Warning::new(WarningCode::MixedDestinations, NUMBERS, texts)
 }
+
+#[cfg(test)]
+mod tests {
+    use parcelo_types::{Awb, CountryCode, TrackingNumber};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{parcel::tests::parcel, sample};
+
+    const NOW: Millis = Millis(9_000);
+
+    fn request(numbers: &[&str]) -> ManifestRequest {
+        let mut request: ManifestRequest = serde_json::from_value(sample::manifest()).unwrap();
+        request.tracking_numbers = numbers.iter().map(|number| (*number).to_owned()).collect();
+        request
+    }
+
+    fn candidate(state: State, details: Value) -> ManifestCandidate {
+        let details = serde_json::from_value(details).unwrap();
+        ManifestCandidate { parcel: parcel(state, Millis(1_000)), details, manifest: None }
+    }
+
+    fn submit_now(
+        request: &ManifestRequest,
+        known: Option<Manifest>,
+        found: &[Result<ManifestCandidate, Refusal>],
+    ) -> Result<SubmissionOutcome, Refusal> {
+        let submission =
+            ManifestSubmission { tenant: Tenant::from_number(3), request, known, found };
+        submit(submission, Ulid::nil(), NOW)
+    }
+
+    #[test]
+    fn under_an_air_waybill_the_same_parcels_are_the_same_manifest_and_others_are_refused() {
+        let numbers = ["SB-SUCCESS-0001", "SB-SUCCESS-0002"]
+            .map(|number| TrackingNumber::parse(number).unwrap());
+        let awb = Awb::parse("176-12345675").unwrap();
+        let known = Manifest::new(manifest_id(Ulid::nil()), awb, numbers.into(), NOW.to_utc());
+        let table: [(&[&str], bool); 3] = [
+            (&["sb-success-0002", "SB-SUCCESS-0001"], true),
+            (&["SB-SUCCESS-0001"], false),
+            (&["SB-SUCCESS-0001", "SB-SUCCESS-0003"], false),
+        ];
+        for (numbers, is_same) in table {
+            match submit_now(&request(numbers), Some(known.clone()), &[]) {
+                Ok(SubmissionOutcome::AlreadySubmitted(manifest)) => {
+                    assert!(is_same, "{numbers:?}");
+                    assert_eq!(manifest, known);
+                }
+                Ok(new) => panic!("{new:?}"),
+                Err(refusal) => {
+                    assert!(!is_same, "{numbers:?}");
+                    assert_eq!(refusal.code, ErrorCode::ManifestAlreadySubmitted);
+                    let details = json!({ "manifestId": "man_00000000000000000000000000" });
+                    assert_eq!(refusal.to_envelope("req_1").error.details, Some(details));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_manifest_adds_up_its_parcels_and_moves_each() {
+        let state = State::LabelGenerated;
+        let mut to_mexico = candidate(state, json!({ "weightKg": 0.5, "declaredValue": 4.5 }));
+        to_mexico.parcel.country = CountryCode::MX;
+        to_mexico.parcel.key = ParcelRowId(2);
+        let found = [
+            Ok(candidate(state, json!({ "weightKg": 1.25, "declaredValue": 45.5 }))),
+            Ok(to_mexico),
+            Ok(candidate(state, json!({ "weightKg": 2, "declaredValue": 10, "currency": "EUR" }))),
+        ];
+        let numbers = ["SB-SUCCESS-0001"; 3];
+        let Ok(SubmissionOutcome::New { manifest, expect, ops }) =
+            submit_now(&request(&numbers), None, &found)
+        else {
+            panic!("it is new")
+        };
+        let keys = [1, 2, 1].map(ParcelRowId);
+        assert_eq!(expect, keys.map(|key| (key, Version(1))));
+        let Some((StoreOp::InsertManifest(new), moves)) = ops.split_first() else {
+            panic!("{ops:?}")
+        };
+        assert_eq!(new.parcels, keys);
+        assert_eq!(serde_json::from_slice::<Manifest>(&new.document).unwrap(), manifest);
+        let moves = moves.iter().map(|op| match op {
+            StoreOp::Move { parcel, event } => (*parcel, event.state, event.sequence),
+            other => panic!("{other:?}"),
+        });
+        let expected = keys.map(|key| (key, State::ManifestSubmitted, 3));
+        assert_eq!(moves.collect::<Vec<_>>(), expected);
+        let shown = serde_json::to_value(&manifest).unwrap();
+        assert_eq!(shown["totalWeightKg"], 3.75);
+        assert_eq!(
+            shown["declaredValues"],
+            json!([{ "currency": "EUR", "amount": 10 }, { "currency": "USD", "amount": 50 }])
+        );
+        assert_eq!(shown["destinationCountries"], json!(["EC", "MX"]));
+        assert_eq!(shown["warnings"][0]["code"], "MIXED_DESTINATIONS");
+        let Ok(SubmissionOutcome::New { manifest, .. }) =
+            submit_now(&request(&numbers[..1]), None, &found[..1])
+        else {
+            panic!("it is new")
+        };
+        assert_eq!(manifest.warnings, [], "a single destination");
+    }
+
+    #[test]
+    fn each_parcel_that_prevents_a_manifest_is_named_with_its_reason() {
+        let details = || json!({ "weightKg": 1, "declaredValue": 1 });
+        let mut taken = candidate(State::LabelGenerated, details());
+        taken.manifest = Some(Ulid::nil());
+        let found = [
+            Err(Refusal::from(ErrorCode::ParcelNotFound)),
+            Ok(candidate(State::LabelGenerated, details())),
+            Ok(taken),
+            Ok(candidate(State::InTransit, details())),
+        ];
+        let refusal = submit_now(&request(&["A", "B", "C", "D"]), None, &found).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::ManifestParcelsRejected);
+        let details = refusal.to_envelope("req_1").error.details.unwrap();
+        let rejected: Vec<_> = details["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|parcel| json!([parcel["field"], parcel["status"], parcel["code"]]))
+            .collect();
+        assert_eq!(
+            rejected,
+            [
+                json!(["trackingNumbers[0]", null, "PARCEL_NOT_FOUND"]),
+                json!(["trackingNumbers[2]", "LABEL_GENERATED", "PARCEL_ALREADY_MANIFESTED"]),
+                json!(["trackingNumbers[3]", "IN_TRANSIT", "PARCEL_NOT_MANIFESTABLE"]),
+            ]
+        );
+    }
+}

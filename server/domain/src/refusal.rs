@@ -213,6 +213,7 @@ fn timestamp(time: Millis) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{RecordKey, Tenant};
 
     #[test]
     fn a_hint_names_the_address_of_the_other_environment() {
@@ -235,6 +236,50 @@ mod tests {
             assert_eq!(refusal.code, *code);
             assert!(!error.message.contains('{') && !error.message_es.contains('{'), "{error:?}");
             assert_ne!(error.message, error.message_es);
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_it_is_about_and_how_long_to_wait() {
+        let record = IdempotencyRecord {
+            key: RecordKey([1; 16]),
+            tenant: Tenant::from_number(3),
+            fingerprint: [7; 32],
+            first_seen: Millis(1_000),
+            body: br#"{"parcel":{"trackingNumber":"EC7K2M9QX4T8WD0"}}"#.to_vec(),
+        };
+        let not_found = Refusal::from(ErrorCode::ParcelNotFound);
+        let table = [
+            (
+                Refusal::ip_not_allowed("192.0.2.1".parse().unwrap()),
+                json!({ "clientIp": "192.0.2.1" }),
+                None,
+            ),
+            (
+                Refusal::country_not_allowed(CountryCode::MX, &[CountryCode::EC]),
+                json!({ "country": "MX", "allowedCountries": ["EC"] }),
+                None,
+            ),
+            (
+                Refusal::idempotency_conflict(&record),
+                json!({
+                    "firstSeenAt": "1970-01-01T00:00:01.000Z",
+                    "expiresAt": "1970-01-02T00:00:01.000Z",
+                    "trackingNumber": "EC7K2M9QX4T8WD0",
+                }),
+                None,
+            ),
+            (not_found.clone().with_details(json!({ "seen": 1 })), json!({ "seen": 1 }), None),
+            (not_found, Value::Null, None),
+            (Refusal::rate_limited(7), Value::Null, Some(7)),
+            (Refusal::idempotency_in_progress(), Value::Null, Some(1)),
+            (Refusal::unavailable(), Value::Null, Some(1)),
+        ];
+        for (refusal, details, retry_after) in table {
+            let error = refusal.to_envelope("req_1").error;
+            assert_eq!(error.details.unwrap_or_default(), details, "{refusal:?}");
+            let seconds = error.retry_after.and_then(|seconds| seconds.as_u64());
+            assert_eq!(seconds, retry_after, "{refusal:?}");
         }
     }
 }

@@ -176,3 +176,73 @@ pub struct LoggedAttempt {
     /// The beginning of the response.
     pub response: Vec<u8>,
 }
+
+#[cfg(test)]
+mod tests {
+    use parcelo_types::Environment;
+
+    use super::*;
+
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+    #[test]
+    fn each_lease_is_another_span_of_the_trace() {
+        let lease = |number| DeliveryLease {
+            tenant: Tenant::from_number(3),
+            url: "https://shop.example/hook".to_owned(),
+            attempt: DeliveryAttempt {
+                environment: Environment::Sandbox,
+                event: Ulid::nil(),
+                number: 1,
+            },
+            kind: WebhookEventKind::Test,
+            at: Millis(0),
+            parcel: None,
+            manifest: None,
+            sequence: None,
+            previous: None,
+            trace: TraceContext::parse(&format!("00-{TRACE}-00f067aa0ba902b7-01")),
+            number,
+        };
+        // Computed with Python's hashlib.
+        for (number, span) in [(1, "ed8b7b2c2c6bae3a"), (2, "ce94bbc259479295")] {
+            assert_eq!(lease(number).traceparent(), Some(format!("00-{TRACE}-{span}-01")));
+        }
+        let without_trace = DeliveryLease { trace: None, ..lease(1) };
+        assert_eq!(without_trace.traceparent(), None);
+    }
+
+    #[test]
+    fn a_replaced_secret_signs_until_its_end() {
+        let [current, later, earlier] = [1, 2, 3].map(|byte| Secret::from_random(&[byte; 32]));
+        let endpoint = Endpoint {
+            tenant: Tenant::from_number(3),
+            url: "https://shop.example/hook".to_owned(),
+            kinds: WebhookEventKinds::default(),
+            secret: current.clone(),
+            old: vec![(later.clone(), Millis(20_000)), (earlier.clone(), Millis(10_000))],
+            disabled: None,
+            created_at: Millis(0),
+        };
+        let secrets = [&current, &later, &earlier];
+        for (now, valid) in [(9_999, 3), (10_000, 2), (19_999, 2), (20_000, 1)] {
+            let now = Millis(now);
+            let expected: Vec<_> = secrets
+                .iter()
+                .take(valid)
+                .map(|secret| secret.sign("evt_1", now.second(), b"{}"))
+                .collect();
+            assert_eq!(endpoint.sign("evt_1", now, b"{}"), expected.join(" "), "{now:?}");
+        }
+    }
+
+    #[test]
+    fn codes_of_reasons_round_trip_and_statuses_have_those_of_the_reference() {
+        for by in DisabledBy::ALL {
+            assert_eq!(DisabledBy::from_code(by.code()), Some(by));
+        }
+        assert_eq!(DisabledBy::from_code("of a later version"), None);
+        let statuses = DeliveryStatus::ALL.map(DeliveryStatus::code);
+        assert_eq!(statuses, ["PENDING", "PENDING", "DELIVERED", "FAILED", "HELD"]);
+    }
+}

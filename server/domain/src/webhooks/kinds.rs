@@ -112,4 +112,16 @@ mod tests {
         assert_eq!(WebhookEventKinds::from_codes(["parcel.lost"]), None);
         assert_eq!(EventKind::KNOWN.len(), WebhookEventKind::ALL.len());
     }
+
+    #[test]
+    fn a_subscription_shows_what_every_endpoint_gets_but_no_tests() {
+        let wire = |codes: &[&str]| {
+            WebhookEventKinds::from_codes(codes.iter().copied()).unwrap().to_wire()
+        };
+        assert_eq!(wire(&[]), [EventKind::ParcelStatusChanged]);
+        assert_eq!(
+            wire(&["webhook.test", "parcel.voided", "parcel.voided"]),
+            [EventKind::ParcelStatusChanged, EventKind::ParcelVoided]
+        );
+    }
 }
