@@ -70,6 +70,10 @@ mod tests {
             count_late_parcels(&[ecuador], at("2026-01-19T06:00:00Z")),
             [(State::InTransit, 2)]
         );
+        // Promised for January 15 however late on the day of the order, and over in Honolulu at 10:00 UTC.
+        let usa = count(State::InTransit, CountryCode::US);
+        assert_eq!(count_late_parcels(&[usa], at("2026-01-16T09:59:59Z")), []);
+        assert_eq!(count_late_parcels(&[usa], at("2026-01-16T10:00:00Z")), [(State::InTransit, 2)]);
         let now = at("2026-03-01T00:00:00Z");
         let over = [State::Delivered, State::Voided, State::CustomsHold, State::OutForDelivery];
         assert_eq!(count_late_parcels(&over.map(|state| count(state, CountryCode::EC)), now), []);

@@ -232,3 +232,36 @@ impl From<&LoggedCarrierException> for ExceptionView {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parcelo::webhook::Secret;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Tenant, webhooks::WebhookEventKinds};
+
+    #[test]
+    fn a_webhook_is_listed_without_its_secret_which_its_setup_shows() {
+        let secret = Secret::from_random(&[1; 32]);
+        let endpoint = Endpoint {
+            tenant: Tenant::from_number(3),
+            url: "https://shop.example/hook".to_owned(),
+            kinds: WebhookEventKinds::default(),
+            secret: secret.clone(),
+            old: vec![(Secret::from_random(&[2; 32]), Millis(1_000))],
+            disabled: Some(DisabledBy::Gone),
+            created_at: Millis(0),
+        };
+        let mut expected = json!({
+            "url": "https://shop.example/hook", "environment": "sandbox", "account": "shop",
+            "events": ["parcel.status_changed"], "enabled": false, "disabledBy": "GONE",
+            "createdAt": "1970-01-01T00:00:00.000Z", "oldSecretUntil": "1970-01-01T00:00:01.000Z",
+        });
+        let listed = WebhookView::new("shop", &endpoint);
+        assert_eq!(serde_json::to_value(listed).unwrap(), expected);
+        expected["secret"] = json!(secret.expose());
+        let set_up = WebhookView::with_secret("shop", &endpoint);
+        assert_eq!(serde_json::to_value(set_up).unwrap(), expected);
+    }
+}

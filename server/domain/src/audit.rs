@@ -198,6 +198,7 @@ mod tests {
         let token = Actor::Token("adt_1".into());
         for actor in [Actor::Session, Actor::Command, Actor::FirstStart, Actor::Server, token] {
             assert_eq!(Actor::from_code(actor.code()), actor);
+            assert_ne!(actor.text(Language::En), actor.text(Language::Es));
         }
     }
 }

@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Step, history, parcel,
+        CarrierRowId, Step, history, parcel,
         scenario::{self, SCENARIOS},
         state::TRANSITIONS,
     };
@@ -278,5 +278,37 @@ mod tests {
         row.updated_at = CREATED;
         let ops = scenario::take_step(&row, step);
         assert!(matches!(ops.as_slice(), [StoreOp::CancelSteps { .. }]), "{ops:?}");
+    }
+
+    #[test]
+    fn an_accepted_report_is_marked_first_and_a_refused_one_is_logged_only() {
+        let row = parcel("SB-A-000001", State::InTransit);
+        let evaluate = |state| {
+            let report = CarrierReport {
+                carrier: CarrierRowId(1),
+                event_id: "scan-0001".to_owned(),
+                code: None,
+                scan: scan(state, 1),
+            };
+            let (result, changes) = evaluate_report(&row, report, CREATED);
+            assert_eq!(changes.expect, [(row.key, row.version)]);
+            (result, changes.ops)
+        };
+        let (result, ops) = evaluate(State::Delivered);
+        assert_eq!(result, Ok(CarrierOutcome::Applied));
+        let [StoreOp::RecordCarrierEvent(seen), StoreOp::Move { event, .. }] = ops.as_slice()
+        else {
+            panic!("{ops:?}")
+        };
+        assert_eq!((seen.sequence, event.sequence), (3, 3));
+        let (result, ops) = evaluate(State::InTransit);
+        assert_eq!(result, Ok(CarrierOutcome::Recorded));
+        assert!(
+            matches!(ops.as_slice(), [StoreOp::RecordCarrierEvent(_), StoreOp::AddEvent { .. }]),
+            "{ops:?}"
+        );
+        let (result, ops) = evaluate(State::Voided);
+        assert_eq!(result, Err(Refusal::illegal_transition(State::InTransit, State::Voided)));
+        assert!(matches!(ops.as_slice(), [StoreOp::LogCarrierException(_)]), "{ops:?}");
     }
 }

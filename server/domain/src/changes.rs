@@ -157,3 +157,43 @@ pub struct NewManifest {
     /// Its parcels.
     pub parcels: Vec<ParcelRowId>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{State, create::tests::created, mail::MailRecipient};
+
+    #[test]
+    fn orders_are_counted_and_moves_alone_trigger_e_mails() {
+        let (parcel, record) = created(None);
+        let event = Event {
+            sequence: 3,
+            state: State::CustomsHold,
+            at: Millis(5),
+            location: "Quito, EC".to_owned(),
+            description: None,
+        };
+        let mut changes = Changes {
+            now: Millis(9),
+            trace: None,
+            idempotency_record: Some(record.clone()),
+            expect: Vec::new(),
+            ops: vec![
+                StoreOp::InsertParcel(Box::new(parcel.clone())),
+                StoreOp::InsertParcel(Box::new(parcel)),
+                StoreOp::AddEvent { parcel: ParcelRowId(1), event: event.clone() },
+                StoreOp::Move { parcel: ParcelRowId(2), event },
+            ],
+        };
+        changes.add_mails();
+        let mails = changes.ops.iter().filter_map(|op| match op {
+            StoreOp::InsertMail(mail) => Some((mail.parcel, mail.recipient)),
+            _ => None,
+        });
+        let recipients = [MailRecipient::Receiver, MailRecipient::Sender];
+        let expected = recipients.map(|recipient| (ParcelRowId(2), recipient));
+        assert_eq!(mails.collect::<Vec<_>>(), expected);
+        assert_eq!(changes.order_count(), 2);
+        assert_eq!(changes.into_body(), record.body);
+    }
+}

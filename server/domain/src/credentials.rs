@@ -306,4 +306,11 @@ mod tests {
         let some = Countries::Only(vec![CountryCode::MX, CountryCode::EC]);
         assert_eq!(some.to_wire(), ["MX", "EC"]);
     }
+
+    #[test]
+    fn a_key_has_the_hashes_of_its_secret_and_of_all_old_ones() {
+        let old = OldSecret { hash: [1; 32], until: Millis(0) };
+        let hashes: Vec<_> = record(vec![old], None).hashes().collect();
+        assert_eq!(hashes, [[0; 32], [1; 32]]);
+    }
 }

@@ -11,3 +11,13 @@ pub type LastUseDays = BTreeMap<i64, i64>;
 pub fn date_text(day: i64) -> String {
     day_start(day).to_utc().date_naive().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_shown_as_its_date() {
+        assert_eq!([0, 20_483].map(date_text), ["1970-01-01", "2026-01-30"]);
+    }
+}

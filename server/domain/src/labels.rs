@@ -72,3 +72,51 @@ pub fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parcel::tests::parcel, state::TRANSITIONS};
+
+    const CREATED: Millis = Millis(1_000);
+    const NOW: Millis = Millis(9_000);
+
+    #[test]
+    fn a_label_can_be_used_until_its_void_and_reprinted_until_the_journey_ends() {
+        let exceptions = [
+            (State::Ordered, Err(ErrorCode::LabelNotFound), Err(ErrorCode::LabelNotFound)),
+            (State::Voided, Err(ErrorCode::LabelVoided), Err(ErrorCode::LabelVoided)),
+            (State::Delivered, Ok(()), Err(ErrorCode::LabelNotReprintable)),
+            (State::ReturnToSender, Ok(()), Err(ErrorCode::LabelNotReprintable)),
+        ];
+        for (state, _) in TRANSITIONS {
+            let exception = exceptions.into_iter().find(|(exception, ..)| *exception == state);
+            let (_, usable, reprinted) = exception.unwrap_or((state, Ok(()), Ok(())));
+            let found = check_label_usable(state).map_err(|refusal| refusal.code);
+            assert_eq!(found, usable, "{state:?}");
+            let found = reprint(&parcel(state, CREATED), NOW).map_err(|refusal| refusal.code);
+            let found = found.map(|parcel| (parcel.label_version, parcel.reprinted_at));
+            assert_eq!(found, reprinted.map(|()| (2, Some(NOW))), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_void_label_is_shown_without_links() {
+        let site = Site::new(Environment::Sandbox, "https://sandbox.example");
+        let secrets = Secrets::derive(&[1; 32]);
+        let metadata = |state| {
+            let parcel = ParcelRow { label_version: 3, ..parcel(state, CREATED) };
+            label_metadata(&parcel, &site, &secrets)
+        };
+        let active = metadata(State::InTransit).unwrap();
+        assert_eq!((active.version, active.reprint_count, active.sandbox), (3, 2, true));
+        assert_eq!((active.status, active.voided_at), (LabelStatus::Active, None));
+        assert!(active.label_url.is_some() && active.downloads.is_some());
+        let voided = metadata(State::Voided).unwrap();
+        assert_eq!(voided.status, LabelStatus::Voided);
+        assert_eq!(voided.voided_at, Some(CREATED.to_utc()));
+        assert!(voided.label_url.is_none() && voided.downloads.is_none());
+        let refusal = metadata(State::Ordered).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::LabelNotFound);
+    }
+}

@@ -203,7 +203,11 @@ fn to_legacy_record(record: &TrackingRecord) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use parcelo_types::{Environment, OrderRequest, model::FaultCode, rules};
+    use parcelo_types::{
+        Environment, OrderRequest, Parcel, ParcelStatus, TrackingNumber,
+        model::{FaultCode, ItemError, ParcelId},
+        rules,
+    };
 
     use super::*;
 
@@ -325,5 +329,41 @@ mod tests {
         let schedule = LegacySchedule { sunset: Some(Millis(10)), ..LegacySchedule::default() };
         assert_eq!([9, 10, 11].map(|now| schedule.is_over(Millis(now))), [false, true, true]);
         assert!(!LegacySchedule::default().is_over(Millis(i64::MAX)));
+    }
+
+    #[test]
+    fn orders_and_tracking_records_are_flat() {
+        let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
+        let link = "https://labels.example/1.pdf";
+        let parcel = Parcel::new(ParcelId::unchecked("par_1"), number.clone(), link);
+        assert_eq!(
+            to_legacy_order(&CreatedOrder::new(parcel)),
+            json!({
+                "ok": true, "id": "par_1", "tracking_number": "SB-SUCCESS-0001",
+                "status": "LABEL_GENERATED", "label_url": link,
+            })
+        );
+        let estimated = "2026-01-18T23:59:59-05:00";
+        let ordered = HistoryEntry::new(ParcelStatus::Ordered, Millis(0).to_utc(), "Miami, US");
+        let record = TrackingRecord::new(number, ParcelStatus::Voided, estimated.parse().unwrap())
+            .with_status_name("Anulado")
+            .with_history(vec![Ok(ordered)]);
+        let missing = ItemError::new("PARCEL_NOT_FOUND", ("It is missing.", "Falta."));
+        let results = vec![
+            BatchResult::found("SB-SUCCESS-0001", record),
+            BatchResult::not_found("SB-SUCCESS-0002", missing),
+        ];
+        let event = json!({
+            "status": "ORDERED", "date": "1970-01-01T00:00:00.000Z", "location": "Miami, US",
+        });
+        let found = json!({
+            "tracking_number": "SB-SUCCESS-0001", "status": "VOIDED", "status_name": "Anulado",
+            "estimated_delivery": estimated, "events": [event],
+        });
+        let missing = json!({ "tracking_number": "SB-SUCCESS-0002", "error": "PARCEL_NOT_FOUND" });
+        assert_eq!(
+            to_legacy_tracking(&BatchTracking::new(results)),
+            json!({ "ok": true, "tracking": [found, missing] })
+        );
     }
 }

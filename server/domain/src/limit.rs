@@ -140,4 +140,20 @@ mod tests {
         assert_eq!(windows.used.len(), 1);
         assert!(windows.used.capacity() <= 2 * MAX_WINDOWS, "{}", windows.used.capacity());
     }
+
+    #[test]
+    fn a_refused_caller_waits_until_the_window_ends_and_at_least_a_second() {
+        let quota = Quota::full(50, Millis(9_999));
+        assert_eq!(quota, Quota { limit: 50, remaining: 50, reset: 10 });
+        let waits = [6_500, 9_000, 10_000, 12_000].map(|now| quota.retry_after(Millis(now)));
+        assert_eq!(waits, [4, 1, 1, 1]);
+    }
+
+    #[test]
+    fn after_clearing_every_window_is_full() {
+        let mut windows = RateLimitWindows::default();
+        assert!(matches!(windows.admit("a", 1, Millis(9_000)), Admission::Granted(_)));
+        windows.clear();
+        assert!(matches!(windows.admit("a", 1, Millis(9_000)), Admission::Granted(_)));
+    }
 }

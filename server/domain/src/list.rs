@@ -49,3 +49,25 @@ pub fn parcel_summary(
     summary.awb_number = awb.map(Into::into);
     summary
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parcel::tests::parcel, state::TRANSITIONS};
+
+    #[test]
+    fn only_a_valid_label_is_linked() {
+        for (state, _) in TRANSITIONS {
+            let listed = ParcelListRow {
+                parcel: parcel(state, Millis(0)),
+                external_order_id: None,
+                customer_reference: None,
+                manifest: None,
+            };
+            let link = |_: &ParcelRow| "https://labels.example/1.pdf".to_owned();
+            let summary = parcel_summary(listed, link, Language::En, Millis(0));
+            let has_no_label = [State::Ordered, State::Voided].contains(&state);
+            assert_eq!(summary.label_url.is_none(), has_no_label, "{state:?}");
+        }
+    }
+}

@@ -376,6 +376,8 @@ pub const fn is_within_limits(daily_to_address: u32, hourly_from_tenant: u32) ->
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::{Cause, parcel::tests::parcel};
 
@@ -475,7 +477,7 @@ mod tests {
     fn numbers_and_codes_round_trip() {
         for kind in MailKind::ALL {
             assert_eq!(MailKind::from_number(kind.number()), Some(kind));
-            assert!(DisabledMailKinds::default().with(kind).contains(kind));
+            assert!(DisabledMailKinds::default().with(kind).with(kind).contains(kind));
             let others = MailKind::ALL.into_iter().filter(|other| *other != kind);
             let others = others.fold(DisabledMailKinds::default(), DisabledMailKinds::with);
             assert!(!DisabledMailKinds::from_number(others.number()).contains(kind));
@@ -488,6 +490,12 @@ mod tests {
             assert_eq!(MailRecipient::from_number(recipient.number()), Some(recipient));
         }
         assert_eq!(DisabledMailKinds::from_number(0xff).number(), 0b11_1111);
+        let codes = BTreeSet::from(MailKind::ALL.map(MailKind::code));
+        assert_eq!(codes.len(), MailKind::ALL.len(), "{codes:?}");
+        assert_eq!([Receiver, Sender].map(MailRecipient::code), ["receiver", "sender"]);
+        assert_eq!([OptOut::Unsubscribed, OptOut::Bounced].map(OptOut::number), [0, 1]);
+        let decisions = [MailDecision::Retry(Millis(0)), MailDecision::Done(MailStatus::Sent)];
+        assert_eq!(decisions.map(MailDecision::code), ["failed", "sent"]);
     }
 
     #[test]

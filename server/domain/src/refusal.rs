@@ -282,4 +282,16 @@ mod tests {
             assert_eq!(seconds, retry_after, "{refusal:?}");
         }
     }
+
+    #[test]
+    fn a_hint_stands_for_the_text_about_an_endpoint_and_follows_any_other() {
+        let missing = Refusal::missing("No such page.", "No existe la página.");
+        assert_eq!(missing.text(Language::Es), "No existe la página.");
+        let unknown = Refusal::outcome_unknown();
+        let plain = Refusal::from(ErrorCode::InternalError).text(Language::En);
+        let hint = "It is unknown whether the request was executed: check";
+        assert!(unknown.text(Language::En).starts_with(&format!("{plain} {hint}")), "{unknown:?}");
+        assert!([unknown, Refusal::unavailable()].iter().all(Refusal::is_server_error));
+        assert!(!missing.is_server_error());
+    }
 }

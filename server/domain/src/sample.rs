@@ -43,3 +43,21 @@ pub fn carrier_events() -> Value {
         "location": "Quito, EC",
     }] })
 }
+
+#[cfg(test)]
+mod tests {
+    use parcelo_types::{Environment, internal::check_manifest, rules};
+    use parcelo_wire::check_carrier_events;
+
+    use super::*;
+
+    #[test]
+    fn every_example_is_accepted() {
+        let context = rules::OrderContext::new(&rules::Destinations::All)
+            .with_environment(Environment::Sandbox);
+        assert_eq!(rules::check_order(&order(), &context).unwrap().warnings, []);
+        assert!(check_manifest(&manifest(), None).is_ok());
+        let now = Millis(1_768_057_500_000).to_utc();
+        assert_eq!(check_carrier_events(&carrier_events(), now).unwrap().events.len(), 1);
+    }
+}

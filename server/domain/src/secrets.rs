@@ -212,4 +212,56 @@ mod tests {
             assert!(!Secrets::is_equal_in_constant_time(&signature, &wrong), "{wrong}");
         }
     }
+
+    /// Computed with Python's hmac. A change would invalidate every key, session, opt-out and open form.
+    #[test]
+    fn stored_hashes_and_issued_tokens_stay_valid() {
+        let secrets = Secrets::derive(&[1; 32]);
+        let account = AccountRowId(7);
+        let tenant = Tenant { account, environment: Environment::Sandbox };
+        let text = |hash: [u8; 32]| URL_SAFE_NO_PAD.encode(hash);
+        let api_key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let carrier_key = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);
+        let admin_token = AdminToken::from_random(&[7; 32]);
+        let table = [
+            (
+                text(secrets.hash_credential(&api_key)),
+                "I1RghJJlZe__ezbHNftXmmDvQSulc2vFVS0dJMEL_ss",
+            ),
+            (
+                text(secrets.hash_credential(&carrier_key)),
+                "44L8mqnuJTmYcG0J7FsenzLtVCkQHXCs3uc2lCAHpHE",
+            ),
+            (
+                text(secrets.hash_credential(&admin_token)),
+                "Rq4c5Vp5J5JX0bPAZgeNaHCV3KTBqNttGVbv1YdLXmQ",
+            ),
+            (
+                text(secrets.hash_session_token("token")),
+                "mV7Sht2FUIUm7z-vpiWG7CeRnokNlLUiGBHLlVnknFQ",
+            ),
+            (secrets.form_token(b"cookie"), "cejn1vkcTAkWPVrh2YUMg6WqxuBpS3qbC2OfNp20gHA"),
+            (secrets.new_key_id(account, Ulid::nil()).to_string(), "00000000005DMBRXW16WTF6F35"),
+            (
+                text(secrets.hash_mail_address(account, " Ana@Shop.example")),
+                "0mhFLlUNwW3-aq4CzMZ69J9UExotgT2e3fnrQlmM9co",
+            ),
+            (
+                text(secrets.mail_count_key(tenant, None)),
+                "WN7RCALM-jQSncW6lSU3sIkGQcA_QtX4PNwxhY1VjJw",
+            ),
+            (
+                text(secrets.mail_count_key(tenant, Some(&[9; 32]))),
+                "4OORKkVJCqgcAghAC1h_oDcR4eVAJK9dldbI_cBGrto",
+            ),
+            (secrets.message_id(Ulid::nil(), 3, 1), "YFl5HDsp2Hl3DNJqEdHIDA"),
+            (
+                text(hash_login_failure(&[1; 32], ["account", "shop", ""])),
+                "Df5fhTav-SfqYmHIA1qOC_qA3ZRNZSMEI3eZjLjLVjU",
+            ),
+        ];
+        for (computed, expected) in table {
+            assert_eq!(computed, expected);
+        }
+    }
 }

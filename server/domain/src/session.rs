@@ -86,4 +86,11 @@ mod tests {
             assert!(!is_valid_password(bad), "{bad:?}");
         }
     }
+
+    #[test]
+    fn a_session_lives_until_its_end() {
+        let (account, name) = (AccountRowId(1), "Shop".to_owned());
+        let session = Session { account, name, ends_at: Millis(10) };
+        assert_eq!([9, 10, 11].map(|now| session.is_alive(Millis(now))), [true, false, false]);
+    }
 }

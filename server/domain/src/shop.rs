@@ -215,4 +215,11 @@ mod tests {
         assert_eq!(Shop::parse(&fits, " ").unwrap(), Shop { name: Some(fits), contact: None });
         assert_eq!(Shop::parse("  ", "").unwrap(), Shop::default());
     }
+
+    #[test]
+    fn each_error_is_explained_in_both_languages() {
+        for error in [ShopError::Name, ShopError::Contact] {
+            assert_ne!(error.text(Language::En), error.text(Language::Es), "{error:?}");
+        }
+    }
 }

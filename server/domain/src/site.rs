@@ -127,4 +127,19 @@ mod tests {
             Site { labels_base_url: "https://labels.test".to_owned(), ..site("http://a.test") };
         assert_eq!(apart.with_base_url("http://b.test").labels_base_url, "https://labels.test");
     }
+
+    #[test]
+    fn a_parcels_links_are_under_the_addresses_of_its_site() {
+        let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
+        let site = site("https://parcelo.example");
+        let page = "https://parcelo.example/track/EC7K2M9QX4T8WD0";
+        assert_eq!(site.tracking_url(&number), page);
+        let secrets = Secrets::derive(&[1; 32]);
+        let link = |format| site.label_file_url(&secrets, &number, Ulid::nil(), format);
+        // The signature was computed with Python's hmac.
+        let zpl = "https://parcelo.example/files/EC7K2M9QX4T8WD0.zpl?sig=XYypS2Nzsrb4NlmfQAssOw";
+        assert_eq!(link(LabelFormat::Zpl), zpl);
+        let label = site.label_url(&secrets, &number, Ulid::nil());
+        assert_eq!(label, link(LabelFormat::Pdf));
+    }
 }

@@ -37,6 +37,8 @@ pub fn unsubscribe_url(site: &Site, secrets: &Secrets, hash: &[u8; HASH_BYTES]) 
 
 #[cfg(test)]
 mod tests {
+    use parcelo_types::Environment;
+
     use super::*;
 
     #[test]
@@ -46,6 +48,9 @@ mod tests {
         // Computed with Python's hmac. Links in old e-mails must keep working.
         assert_eq!(token, TOKEN);
         assert_eq!(read_token(&secrets, &token), Some([7; 32]));
+        let site = Site::new(Environment::Production, "https://parcelo.example");
+        let link = unsubscribe_url(&site, &secrets, &[7; 32]);
+        assert_eq!(link, format!("https://parcelo.example/unsubscribe/{TOKEN}"));
     }
 
     const TOKEN: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBweXR2lLQnyjkuAu9THkXLAH";

@@ -300,4 +300,6 @@ fn the_quota_falls_with_the_use_of_other_servers() {
     assert_eq!(windows.quota(KEY, 50, now).remaining, 25);
     let batch = windows.next_batch();
     assert!(batch.is_none(), "{batch:?}");
+    windows.clear();
+    assert_eq!(windows.quota(KEY, 50, now).remaining, 50);
 }

@@ -97,3 +97,65 @@ fn parcel_data(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::parcel::tests::parcel;
+
+    #[test]
+    fn each_kind_of_event_has_its_own_data() {
+        let table = [
+            (
+                WebhookEventKind::StatusChanged,
+                "parcel.status_changed",
+                json!({
+                    "trackingNumber": "SB-SUCCESS-0001", "previousStatus": "LABEL_GENERATED",
+                    "newStatus": "VOIDED", "location": "Miami, US", "sequence": 3,
+                    "description": "Recalled", "externalOrderId": "PO-77",
+                }),
+            ),
+            (
+                WebhookEventKind::ParcelCreated,
+                "parcel.created",
+                json!({
+                    "id": "par_00000000000000000000000000", "trackingNumber": "SB-SUCCESS-0001",
+                    "status": "VOIDED", "country": "EC", "externalOrderId": "PO-77",
+                }),
+            ),
+            (
+                WebhookEventKind::ParcelVoided,
+                "parcel.voided",
+                json!({
+                    "trackingNumber": "SB-SUCCESS-0001", "previousStatus": "LABEL_GENERATED",
+                    "reason": "Recalled", "externalOrderId": "PO-77",
+                }),
+            ),
+        ];
+        for (kind, code, data) in table {
+            let event = Event {
+                sequence: 3,
+                state: State::Voided,
+                at: Millis(5),
+                location: "Miami, US".to_owned(),
+                description: Some("Recalled".to_owned()),
+            };
+            let subject = EventSubject::Parcel {
+                parcel: Box::new(parcel(State::Voided, Millis(5))),
+                previous: State::LabelGenerated,
+                event,
+                external_order_id: Some("PO-77".to_owned()),
+            };
+            let (event, environment) = (Ulid::nil(), Environment::Sandbox);
+            let payload = EventPayload { event, environment, kind, at: Millis(5), subject };
+            let body: Value = serde_json::from_slice(&event_body(payload)).unwrap();
+            let expected = json!({
+                "id": "evt_00000000000000000000000000", "event": code, "environment": "sandbox",
+                "timestamp": "1970-01-01T00:00:00.005Z", "data": data,
+            });
+            assert_eq!(body, expected);
+        }
+    }
+}

@@ -404,4 +404,16 @@ mod tests {
             assert_eq!(check_url(url, allowed_hosts).err(), refused, "{url} {allowed_hosts:?}");
         }
     }
+
+    #[test]
+    fn each_error_is_explained_in_both_languages_and_a_long_url_has_its_own_code() {
+        use InvalidWebhookUrl::{
+            Credentials, InvisibleCharacter, Malformed, NotHttps, NotPublic, TooLong,
+        };
+        for error in [Credentials, InvisibleCharacter, Malformed, NotHttps, NotPublic, TooLong] {
+            let fault = error.to_fault();
+            assert_ne!(fault.message, fault.message_es, "{error:?}");
+            assert_eq!(fault.code == FaultCode::TooLong, error == TooLong, "{error:?}");
+        }
+    }
 }
