@@ -28,7 +28,10 @@ use cluster::Cluster;
 /// number beyond which little is gained.
 const BARE_GROUP_SIZES: [usize; 2] = [32, 128];
 
-/// A new database, in a file or on PostgreSQL with the default settings of `initdb`.
+/// Settings that operations.md recommends for many orders.
+const SETTINGS: [&str; 1] = ["max_wal_size = '8GB'"];
+
+/// A new database, in a file or on PostgreSQL with the recommended settings.
 pub(crate) struct Database {
     pub(crate) url: String,
     cluster: Option<(Cluster, String)>,
@@ -40,7 +43,7 @@ impl Database {
     }
 
     pub(crate) fn start_postgres() -> Self {
-        let cluster = Cluster::start(&[]).expect("PostgreSQL is installed");
+        let cluster = Cluster::start(&SETTINGS).expect("PostgreSQL is installed");
         let name = cluster.create_database();
         Self { url: cluster.url(&name), cluster: Some((cluster, name)) }
     }
