@@ -34,12 +34,13 @@ pub(super) fn parse_countries(text: &str) -> Result<Countries, <CountryCode as F
 }
 
 /// Returns the condition that a column has one of the numbers in a parameter, which [`join_with_commas`] writes.
+/// PostgreSQL would parse the parameter again for each row that it reads, and parses a sub-select once.
 macro_rules! is_among {
     ($params:literal) => {
         concat!(
-            "{= ANY (string_to_array(",
+            "{= ANY ((SELECT string_to_array(",
             $params,
-            ", ',')::bigint[])|IN (SELECT value FROM json_each('[' || ",
+            ", ',')::bigint[])::bigint[])|IN (SELECT value FROM json_each('[' || ",
             $params,
             " || ']'))}"
         )

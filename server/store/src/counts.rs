@@ -159,7 +159,7 @@ pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResul
     // because folds lock rows of totals in no fixed order.
     db.lock_number(TOTALS_LOCK).await?;
     let sql = "DELETE FROM parcel_counts \
-         WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
+         WHERE total = 0{ AND tenant = ANY ((SELECT string_to_array($1, ',')::bigint[])::bigint[])|}";
     db.execute(sql, params![&join_with_commas(tenants)]).await.map(drop)
 }
 

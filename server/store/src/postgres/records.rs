@@ -52,58 +52,98 @@ impl Store {
     }
 }
 
+/// Number of lookups that wait for a statement of another connection, unless none is under way. If a statement hangs,
+/// no more than these wait for it.
+const LOOKUPS_PER_CALL: usize = 16;
+
 /// A queue that batches lookups of keys. Every order begins with a lookup, so all queued lookups share one statement.
 /// Lookups that arrive while it runs wait for the next statement.
 #[derive(Clone, Default)]
-pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
+pub(super) struct Lookups(Arc<Mutex<WaitingLookups>>);
+
+#[derive(Default)]
+struct WaitingLookups {
+    lookups: Vec<Lookup>,
+    /// The number of calls that are queued or running.
+    calls: usize,
+}
 
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Adds a lookup. If it is the first in the queue, a call is queued with `push`, which looks up all of them.
+    /// Adds a lookup. If no call will look it up soon, one is queued with `push`.
     fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
-        let is_first = {
-            let mut waiting = self.waiting();
-            waiting.push(lookup);
-            waiting.len() == 1
+        let needs_call = {
+            let mut waiting = self.lock();
+            waiting.lookups.push(lookup);
+            let needs_call =
+                waiting.calls == 0 || waiting.lookups.len().is_multiple_of(LOOKUPS_PER_CALL);
+            waiting.calls += usize::from(needs_call);
+            needs_call
         };
-        let call =
-            || LookupCall { waiting: self.clone(), taken: Vec::new(), records: HashMap::new() };
-        if is_first && !push(Box::new(call())) {
-            // Other lookups that rely on this call may have been added in between.
-            for (_, caller) in self.take() {
-                let _gone = caller.send(Err(Failure::Crowded));
+        if needs_call {
+            let call = LookupCall { waiting: self.clone(), taken: Vec::new() };
+            if !push(Box::new(call)) {
+                // Other lookups that rely on this call may have been added in between.
+                for (_, caller) in self.end_call() {
+                    let _gone = caller.send(Err(Failure::Crowded));
+                }
             }
         }
     }
 
+    /// Takes the lookups of the next statement, or ends the call because none waits.
     fn take(&self) -> Vec<Lookup> {
-        std::mem::take(&mut *self.waiting())
+        let mut waiting = self.lock();
+        if waiting.lookups.is_empty() {
+            waiting.calls -= 1;
+        }
+        std::mem::take(&mut waiting.lookups)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Lookup>> {
+    /// Ends a call that cannot run, and takes the lookups that rely on it.
+    fn end_call(&self) -> Vec<Lookup> {
+        let mut waiting = self.lock();
+        waiting.calls -= 1;
+        std::mem::take(&mut waiting.lookups)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WaitingLookups> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The call that looks up all keys that are waiting when it runs.
+/// The call that looks up keys until none waits.
 struct LookupCall {
     waiting: Lookups,
+    /// The lookups of the present statement.
     taken: Vec<Lookup>,
-    /// Each record, or the error of reading it, which concerns only the callers of its key.
-    records: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
 }
 
 impl Call for LookupCall {
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>> {
         Box::pin(async move {
-            self.taken.append(&mut self.waiting.take());
-            let keys: Vec<RecordKey> = self.taken.iter().map(|(key, _)| *key).collect();
-            for row in find_rows(db, &keys).await? {
-                let record = read_record(&row).map_err(|failure| failure.to_string());
-                self.records.insert(RecordKey(bytes(&row, 0)?), record);
+            loop {
+                // A statement that failed on a connection that was closed is repeated on another.
+                if self.taken.is_empty() {
+                    self.taken = self.waiting.take();
+                }
+                if self.taken.is_empty() {
+                    return Ok(());
+                }
+                let keys: Vec<RecordKey> = self.taken.iter().map(|(key, _)| *key).collect();
+                // Each record, or the error of reading it, which concerns only the callers of its key.
+                let mut records = HashMap::new();
+                for row in find_rows(db, &keys).await? {
+                    let record = read_record(&row).map_err(|failure| failure.to_string());
+                    records.insert(RecordKey(bytes(&row, 0)?), record);
+                }
+                for (key, caller) in self.taken.drain(..) {
+                    // A caller that has gone needs no answer.
+                    let _gone =
+                        caller.send(records.get(&key).cloned().transpose().map_err(Failure::row));
+                }
             }
-            Ok(())
         })
     }
 
@@ -112,18 +152,11 @@ impl Call for LookupCall {
         false
     }
 
-    fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
-        if outcome.is_err() && self.taken.is_empty() {
-            // No connection was available, so the call has not run and no lookup was taken yet.
-            self.taken = self.waiting.take();
-        }
-        for (key, caller) in self.taken {
-            let answer = match &outcome {
-                Ok(()) => self.records.get(&key).cloned().transpose().map_err(Failure::row),
-                Err(failure) => Err(failure.to_shared_failure()),
-            };
+    fn answer(self: Box<Self>, outcome: DbResult<()>) {
+        let Err(failure) = outcome else { return };
+        for (_, caller) in self.taken.into_iter().chain(self.waiting.end_call()) {
             // A caller that has gone needs no answer.
-            let _gone = caller.send(answer);
+            let _gone = caller.send(Err(failure.to_shared_failure()));
         }
     }
 }
@@ -203,6 +236,19 @@ fn read_record(row: &Row) -> DbResult<IdempotencyRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lookups_share_a_call_and_few_wait_for_one_that_hangs() {
+        let (lookups, mut calls) = (Lookups::default(), Vec::new());
+        for number in 1..=40 {
+            let (caller, _) = oneshot::channel();
+            lookups.add((RecordKey([number; 16]), caller), |_call| {
+                calls.push(number);
+                true
+            });
+        }
+        assert_eq!(calls, [1, 16, 32]);
+    }
 
     #[test]
     fn a_refused_lookup_refuses_all_lookups_it_batches() {

@@ -2,10 +2,15 @@
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo_domain::{Changes, State, sample::TEST_AUTHOR};
+use tokio::task::LocalSet;
 
-use crate::postgres::test_util::{
-    cluster::{database, writer_pid},
-    statements::STATEMENT_COUNTS,
+use crate::postgres::{
+    connection::Connector,
+    generations::Generations,
+    test_util::{
+        cluster::{database, writer_pid},
+        statements::STATEMENT_COUNTS,
+    },
 };
 use crate::{
     CommitOutcome, Store,
@@ -55,6 +60,25 @@ async fn a_group_of_creates_takes_as_many_statements_as_one() {
         }
         assert_eq!(counts[0], counts[1], "with a webhook: {with_webhook}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_of_creates_does_not_read_the_parcels_of_a_new_database() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    create_parcel(&store, sandbox(1), "SB-NEW-000001").await;
+    let scans = async {
+        let db = Connector::for_writer(&address).unwrap().connect().await.unwrap();
+        db.run("BEGIN").await.unwrap();
+        Generations::lock_current(&db, [sandbox(1)], &[]).await.unwrap();
+        let sql = "SELECT (seq_scan + idx_scan)::bigint FROM pg_stat_xact_user_tables \
+            WHERE relname = 'parcels'";
+        let scans: i64 = db.value(sql, &[]).await.unwrap();
+        db.run("COMMIT").await.unwrap();
+        scans
+    };
+    assert_eq!(LocalSet::new().run_until(scans).await, 0);
+    store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
