@@ -7,7 +7,7 @@ use futures_util::future::try_join;
 use parcelo_domain::Tenant;
 
 use super::{
-    connection::{Connection, Params, get},
+    connection::{Connection, get},
     error::DbResult,
 };
 use crate::generations::is_current;
@@ -15,34 +15,30 @@ use crate::generations::is_current;
 /// Condition that a row is of a current generation.
 pub(super) const IS_CURRENT: &str = is_current!("tenant");
 
-/// Builds the statement that adds rows for the affected sandboxes that have none, because only a row can be locked, and
-/// the one that reads and locks the rows. A reset's UPDATE waits for the lock.
-macro_rules! statements {
-    ($affected:literal) => {
-        [
-            concat!(
-                "INSERT INTO generations (home, current) SELECT home, home FROM ",
-                $affected,
-                " AS affected WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = affected.home) \
-                 ORDER BY home ON CONFLICT DO NOTHING"
-            ),
-            concat!(
-                "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
-                $affected,
-                ") ORDER BY home FOR SHARE"
-            ),
-        ]
+/// Selects the sandboxes that a statement concerns: the sandboxes `$1`, and the owners of the parcels `$2`. A sub-select
+/// with LIMIT is run for each parcel. With `id = ANY($2)`, PostgreSQL would read the whole table of a new database until
+/// it has statistics, even for groups without such parcels, which only create orders.
+macro_rules! affected {
+    () => {
+        "(SELECT unnest($1::bigint[]) AS home UNION SELECT p.tenant & 4294967295 \
+         FROM unnest($2::bigint[]) AS n (id) CROSS JOIN LATERAL (SELECT tenant FROM parcels \
+         WHERE id = n.id AND tenant % 2 = 1 LIMIT 1) AS p)"
     };
 }
 
-/// For the sandboxes `$1`.
-const OF_SANDBOXES: [&str; 2] = statements!("(SELECT unnest($1::bigint[]) AS home)");
+/// Adds rows for the sandboxes that have none, because only a row can be locked.
+const INSERT_MISSING: &str = concat!(
+    "INSERT INTO generations (home, current) SELECT home, home FROM ",
+    affected!(),
+    " AS affected WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = affected.home) \
+     ORDER BY home ON CONFLICT DO NOTHING"
+);
 
-/// For the sandboxes `$1` and the owners of the parcels `$2`. Groups that only create orders have no such parcels, and
-/// on a new database these statements read the whole table of parcels until PostgreSQL has statistics.
-const OF_SANDBOXES_AND_PARCELS: [&str; 2] = statements!(
-    "(SELECT unnest($1::bigint[]) AS home UNION SELECT tenant & 4294967295 FROM parcels \
-     WHERE id = ANY($2) AND tenant % 2 = 1)"
+/// Reads and locks the current generations. A reset's UPDATE waits for the lock.
+const LOCK_CURRENT: &str = concat!(
+    "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
+    affected!(),
+    ") ORDER BY home FOR SHARE"
 );
 
 /// The current generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
@@ -61,15 +57,11 @@ impl Generations {
         if sandboxes.is_empty() && parcels.is_empty() {
             return Ok(Self::default());
         }
-        let both: Params<'_> = &[&sandboxes, &parcels];
-        let ([insert_missing, lock_current], params) = if parcels.is_empty() {
-            (OF_SANDBOXES, both.split_at(1).0)
-        } else {
-            (OF_SANDBOXES_AND_PARCELS, both)
-        };
         let (_, locked) = try_join(
-            db.execute(insert_missing, params),
-            db.query_map(lock_current, params, |row| Ok((get(row, 0)?, get(row, 1)?))),
+            db.execute(INSERT_MISSING, &[&sandboxes, &parcels]),
+            db.query_map(LOCK_CURRENT, &[&sandboxes, &parcels], |row| {
+                Ok((get(row, 0)?, get(row, 1)?))
+            }),
         )
         .await?;
         Ok(Self(locked.into_iter().collect()))

@@ -52,9 +52,9 @@ impl Store {
     }
 }
 
-/// Number of lookups that wait for a statement of another connection, unless none is under way. If a statement hangs,
-/// no more than these wait for it.
-const LOOKUPS_PER_CALL: usize = 16;
+/// Maximum number of calls that look up keys at once: few, so that many lookups share a statement, and more than one,
+/// so that none waits for a statement that hangs.
+const MAX_LOOKUP_CALLS: usize = 2;
 
 /// A queue that batches lookups of keys. Every order begins with a lookup, so all queued lookups share one statement.
 /// Lookups that arrive while it runs wait for the next statement.
@@ -71,13 +71,12 @@ struct WaitingLookups {
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Adds a lookup. If no call will look it up soon, one is queued with `push`.
+    /// Adds a lookup, for a call that is under way or one that is queued with `push`.
     fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
         let needs_call = {
             let mut waiting = self.lock();
             waiting.lookups.push(lookup);
-            let needs_call =
-                waiting.calls == 0 || waiting.lookups.len().is_multiple_of(LOOKUPS_PER_CALL);
+            let needs_call = waiting.calls < MAX_LOOKUP_CALLS;
             waiting.calls += usize::from(needs_call);
             needs_call
         };
@@ -101,11 +100,11 @@ impl Lookups {
         std::mem::take(&mut waiting.lookups)
     }
 
-    /// Ends a call that cannot run, and takes the lookups that rely on it.
+    /// Ends a call that cannot run. If it was the only one, this takes the lookups that rely on it.
     fn end_call(&self) -> Vec<Lookup> {
         let mut waiting = self.lock();
         waiting.calls -= 1;
-        std::mem::take(&mut waiting.lookups)
+        if waiting.calls > 0 { Vec::new() } else { std::mem::take(&mut waiting.lookups) }
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingLookups> {
@@ -238,16 +237,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookups_share_a_call_and_few_wait_for_one_that_hangs() {
+    fn lookups_share_calls_and_those_of_a_failed_one_wait_for_the_other() {
         let (lookups, mut calls) = (Lookups::default(), Vec::new());
-        for number in 1..=40 {
-            let (caller, _) = oneshot::channel();
-            lookups.add((RecordKey([number; 16]), caller), |_call| {
-                calls.push(number);
+        let mut callers = Vec::new();
+        for number in 1..=5 {
+            let (caller, answer) = oneshot::channel();
+            callers.push(answer);
+            lookups.add((RecordKey([number; 16]), caller), |call| {
+                calls.push(call);
                 true
             });
         }
-        assert_eq!(calls, [1, 16, 32]);
+        assert_eq!(calls.len(), MAX_LOOKUP_CALLS);
+        calls.remove(0).answer(Err(Failure::Crowded));
+        assert!(callers.iter_mut().all(|answer| answer.try_recv().is_err()), "the other call runs");
+        calls.remove(0).answer(Err(Failure::Crowded));
+        for mut answer in callers {
+            assert!(matches!(answer.try_recv(), Ok(Err(_))));
+        }
     }
 
     #[test]
@@ -255,8 +262,7 @@ mod tests {
         let lookups = Lookups::default();
         let [(one, first), (other, second)] = [oneshot::channel(), oneshot::channel()];
         lookups.add((RecordKey([1; 16]), one), |_call| {
-            lookups
-                .add((RecordKey([2; 16]), other), |_call| unreachable!("a call is queued already"));
+            lookups.add((RecordKey([2; 16]), other), |_call| false);
             false
         });
         for mut answer in [first, second] {
