@@ -14,7 +14,7 @@
 //! A read pins the log from the page at which it began. If that keeps the log from being moved, the log grows. At the
 //! ceiling the writer waits a moment for reads to end, and it waits again whenever the log has grown by half. So
 //! overlapping reads still let the log begin again. A stuck read, perhaps of another process, costs orders a few short
-//! waits, and the disk a longer log.
+//! waits, and the disk a longer log. Afterwards its file becomes shorter in steps.
 
 use std::{
     io,
@@ -47,11 +47,21 @@ pub(super) struct Limits {
     ceiling: usize,
     /// Duration of that wait: longer than nearly all reads, and short compared with the timeout of an order.
     wait: Duration,
+    /// Length that the log's file keeps.
+    kept: usize,
+    /// Maximum length by which the file becomes shorter at once.
+    step: usize,
 }
 
-/// Limits of 40 MB, 1 MB and 160 MB.
-pub(super) const LIMITS: Limits =
-    Limits { threshold: 10_000, tail: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
+/// Limits of 40 MB, 1 MB, 160 MB, 180 MB and 16 MB.
+pub(super) const LIMITS: Limits = Limits {
+    threshold: 10_000,
+    tail: 250,
+    ceiling: 40_000,
+    wait: Duration::from_millis(50),
+    kept: 45_000,
+    step: 4_000,
+};
 
 /// Maximum number of times in a row that the thread moves the log. If the writer is still ahead of it after that, the
 /// writer waits for the disk: it moves the tail itself, however long the tail is.
@@ -78,6 +88,34 @@ pub(super) struct Checkpoints {
     due: usize,
     /// The log length at which the writer waits next.
     ceiling: usize,
+    file: LogFile,
+}
+
+/// The log's file, which `SQLite` shortens to a limit when the log begins again. A read that was stuck for a minute may
+/// leave gigabytes. Freeing them at once would stop all orders for seconds, so the limit is never far below the length.
+#[derive(Default)]
+struct LogFile {
+    pages: usize,
+    limit: usize,
+    /// Length of the log after the last commit.
+    log: usize,
+}
+
+impl LogFile {
+    /// Returns the limit after a commit, if it is another than before.
+    fn change_limit(&mut self, log: usize, limits: Limits) -> Option<usize> {
+        if log < self.log {
+            // The log has begun again.
+            self.pages = self.pages.min(self.limit);
+        }
+        self.log = log;
+        self.pages = self.pages.max(log);
+        let steps = self.pages.saturating_sub(limits.kept).div_ceil(limits.step);
+        let limit = limits.kept + steps.saturating_sub(1) * limits.step;
+        let is_other = limit != self.limit;
+        self.limit = limit;
+        is_other.then_some(limit)
+    }
 }
 
 /// The write-ahead log, as the writer and the thread see it.
@@ -132,12 +170,16 @@ impl Checkpoints {
         let thread = thread::Builder::new().name("store-checkpoints".to_owned()).spawn(serve);
         let thread = Some((ask, thread.map_err(|error| StoreError::open(file, error))?));
         let (due, ceiling) = (limits.threshold, limits.ceiling);
-        Ok(Self { limits, log, thread, answers, is_asked: false, due, ceiling })
+        let file = LogFile { pages: connection::log_pages(file), ..LogFile::default() };
+        Ok(Self { limits, log, thread, answers, is_asked: false, due, ceiling, file })
     }
 
     /// Runs the writer's share of a checkpoint; call it after each commit.
     pub(super) fn after_commit(&mut self, db: &Connection) -> rusqlite::Result<()> {
         let pages = self.log.pages();
+        if let Some(limit) = self.file.change_limit(pages, self.limits) {
+            connection::limit_log(db, limit)?;
+        }
         let answer = self.answers.try_recv().ok();
         self.is_asked &= answer.is_none();
         if pages < self.limits.threshold {
@@ -277,8 +319,14 @@ mod tests {
         folder: TempDir,
     }
 
-    const SMALL: Limits =
-        Limits { threshold: 20, tail: 1_000, ceiling: 80, wait: Duration::from_secs(5) };
+    const SMALL: Limits = Limits {
+        threshold: 20,
+        tail: 1_000,
+        ceiling: 80,
+        wait: Duration::from_secs(5),
+        kept: 100,
+        step: 50,
+    };
 
     impl Fixture {
         fn new(limits: Limits) -> Self {
@@ -351,6 +399,25 @@ mod tests {
         assert!(fixture.checkpoints.ceiling > 400, "{}", fixture.checkpoints.ceiling);
         drop(stuck);
         fixture.commit_until(|pages| pages < 20);
+    }
+
+    #[test]
+    fn a_log_that_a_stuck_reader_made_long_becomes_shorter_in_steps() {
+        let mut fixture = Fixture::new(Limits { wait: Duration::ZERO, ..SMALL });
+        let log = connection::wal_path(&fixture.folder.path().join("parcelo.db"));
+        let length = || usize::try_from(std::fs::metadata(&log).unwrap().len()).unwrap() / 4_120;
+        let stuck = fixture.reader();
+        fixture.commit_until(|pages| pages > 300);
+        drop(stuck);
+        let mut lengths = vec![length()];
+        while length() > 100 {
+            fixture.commit();
+            if lengths.last() != Some(&length()) {
+                lengths.push(length());
+            }
+        }
+        let longest_step = lengths.windows(2).map(|pair| pair[0].saturating_sub(pair[1])).max();
+        assert!(longest_step <= Some(50), "{lengths:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -59,12 +60,11 @@ pub(super) fn open_writer(
     // a page the number of the lock-byte page. That number lies past the end of the file, so the commit drops all
     // pages cached past the end. At 64 MB that took 7 % of all CPU time; at 16 MB it is not noticeable.
     //
-    // Checkpoints are rare, so that a page that many commits write is moved once. A server's commits run no checkpoints
-    // (see `checkpoints`). If a long read has made the log larger than the ceiling, the log is cut to 176 MB when it
-    // begins again. The limit is no lower, because cutting the log takes some 50 ms.
+    // Checkpoints are rare, so that a page that many commits write is moved once. A server's commits run no checkpoints,
+    // and a server shortens a log that a long read has made longer (see `checkpoints`).
     db.execute_batch(
         "PRAGMA synchronous = EXTRA; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 10000; \
-         PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
+         PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
     // The schema is written before the log is enabled, in one commit with the application id and the secret, so that
@@ -72,6 +72,20 @@ pub(super) fn open_writer(
     let secret = prepare(&mut db, file, fresh)?;
     enable_wal(&db, file)?;
     Ok((db, secret))
+}
+
+/// Length of a page in the log's file, with its header. The file has a header of 32 bytes.
+const LOG_PAGE_BYTES: u64 = 4_096 + 24;
+
+/// Sets the length, in pages of 4 KiB, to which a commit that begins the log again shortens its file.
+pub(super) fn limit_log(db: &Connection, pages: usize) -> rusqlite::Result<()> {
+    db.execute_batch(&format!("PRAGMA journal_size_limit = {}", 32 + pages as u64 * LOG_PAGE_BYTES))
+}
+
+/// Returns the length of the log's file in pages, and 0 if there is none.
+pub(super) fn log_pages(file: &Path) -> usize {
+    let bytes = fs::metadata(wal_path(file)).map_or(0, |log| log.len());
+    usize::try_from(bytes / LOG_PAGE_BYTES).unwrap_or(usize::MAX)
 }
 
 /// Enables the write-ahead log. On file systems without shared memory, `SQLite` does not fail but returns the journal
