@@ -28,7 +28,7 @@ use cluster::Cluster;
 /// number beyond which little is gained.
 const BARE_GROUP_SIZES: [usize; 2] = [32, 128];
 
-/// Settings that operations.md recommends for many orders.
+/// Settings that operations.md recommends for thousands of orders a second.
 const SETTINGS: [&str; 1] = ["max_wal_size = '8GB'"];
 
 /// A new database, in a file or on PostgreSQL with the recommended settings.

@@ -191,7 +191,7 @@ impl Refusal {
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let text = self.code.text(language, &values);
         match &self.hint {
-            // Without a hint, the text says that there is no such endpoint.
+            // Without a hint, the text is about a missing endpoint.
             Some((en, es)) if self.code == ErrorCode::NotFound => language.pick(en, es).clone(),
             Some((en, es)) => format!("{text} {}", language.pick(en, es)),
             None => text,

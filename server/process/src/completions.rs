@@ -50,7 +50,7 @@ fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
         write_page(inner, folder)?;
     }
     let title = command.get_display_name().unwrap_or(command.get_name()).to_uppercase();
-    // By default the source is the subcommand's own name.
+    // The default source is the subcommand's own name.
     let source = concat!("parcelo-server ", env!("CARGO_PKG_VERSION"));
     clap_mangen::Man::new(command.clone()).title(title).source(source).generate_to(folder)?;
     Ok(())

@@ -120,6 +120,9 @@ mod tests {
             let deleted = oldest(files(all), &newest_file, &newest_file, keep);
             assert_eq!(deleted, files(expected), "{all:?}, {newest} is new, {keep} are kept");
         }
+        // Another run made the fourth year's meanwhile.
+        let (newest, now, keep) = (file(3), file(5), NonZeroUsize::new(2).unwrap());
+        assert_eq!(oldest([1, 3, 4, 9].map(file).to_vec(), &newest, &now, keep), [9, 1].map(file));
     }
 
     #[test]

@@ -170,7 +170,8 @@ impl Checkpoints {
         let thread = thread::Builder::new().name("store-checkpoints".to_owned()).spawn(serve);
         let thread = Some((ask, thread.map_err(|error| StoreError::open(file, error))?));
         let (due, ceiling) = (limits.threshold, limits.ceiling);
-        let file = LogFile { pages: connection::log_pages(file), ..LogFile::default() };
+        // A start shortens the file to nothing, unless a reader holds the log; then the first commit shows its length.
+        let file = LogFile::default();
         Ok(Self { limits, log, thread, answers, is_asked: false, due, ceiling, file })
     }
 

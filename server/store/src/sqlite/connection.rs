@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -74,18 +73,10 @@ pub(super) fn open_writer(
     Ok((db, secret))
 }
 
-/// Length of a page in the log's file, with its header. The file has a header of 32 bytes.
-const LOG_PAGE_BYTES: u64 = 4_096 + 24;
-
 /// Sets the length, in pages of 4 KiB, to which a commit that begins the log again shortens its file.
 pub(super) fn limit_log(db: &Connection, pages: usize) -> rusqlite::Result<()> {
-    db.execute_batch(&format!("PRAGMA journal_size_limit = {}", 32 + pages as u64 * LOG_PAGE_BYTES))
-}
-
-/// Returns the length of the log's file in pages, and 0 if there is none.
-pub(super) fn log_pages(file: &Path) -> usize {
-    let bytes = fs::metadata(wal_path(file)).map_or(0, |log| log.len());
-    usize::try_from(bytes / LOG_PAGE_BYTES).unwrap_or(usize::MAX)
+    // The file has a header of 32 bytes, and 24 for each page.
+    db.execute_batch(&format!("PRAGMA journal_size_limit = {}", 32 + pages * (4_096 + 24)))
 }
 
 /// Enables the write-ahead log. On file systems without shared memory, `SQLite` does not fail but returns the journal
